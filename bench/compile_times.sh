@@ -37,7 +37,7 @@ grep -q 'using Recipe = Variant;' "$folder/01_with_another_sampler.cpp"
 grep -q 'struct Variant' "$folder/01_with_another_sampler.cpp"
 
 precompiled="$folder/precompiled.hpp"
-echo '#include "tunewright/detail/precompiled.hpp"' >"$precompiled"
+echo '#include "tunewright/src/precompiled.hpp"' >"$precompiled"
 compile_header() {
   "$compiler" -std=c++20 "${flags[@]}" -Iinclude -DTUNEWRIGHT_SEPARATE_COMPILATION -x c++-header "$precompiled" -o "$precompiled.gch"
 }

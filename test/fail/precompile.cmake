@@ -5,7 +5,7 @@
 # compiled several times, and three quarters of that time are spent on these headers.
 
 include("${CMAKE_CURRENT_LIST_DIR}/flags.cmake")
-file(WRITE "${HEADER}" "#include \"tunewright/detail/precompiled.hpp\"\n")
+file(WRITE "${HEADER}" "#include \"tunewright/src/precompiled.hpp\"\n")
 if(COMPILER_ID STREQUAL "GNU")
   set(suffix gch)
 else()

@@ -96,8 +96,6 @@ struct Remote {
   /// Gives up the worker; the text is what became of it.
   [[nodiscard]] std::string lose(const std::exception& reason) const;
   void set_task(const Task& task);
-  /// `target` with the processor named where this machine has another, which LLVM would take; the device is known.
-  [[nodiscard]] Target compiled_for(const Target& target) const;
   void check_options() const;
 };
 
@@ -166,25 +164,8 @@ TUNEWRIGHT_INLINE std::string Remote::lose(const std::exception& reason) const {
 
 TUNEWRIGHT_INLINE std::string Remote::identity() const {
   const remote::Device& worker = device();
-  return codegen::LlvmCompiler(compiled_for(worker.target), compile).identity() +
+  return codegen::LlvmCompiler(remote::compiled_for(worker.target, worker), compile).identity() +
          (protocol.flush_cache ? ", cold caches" : "") + ", on " + worker.identity();
-}
-
-TUNEWRIGHT_INLINE Target Remote::compiled_for(const Target& target) const {
-  Target named = target;
-  const bool here = family_of(target.isa) == host_family;
-  if (!here || !named.architecture.empty() || state->device->target.name == host_target().name) return named;
-  if (target.isa == Isa::Avx512) {
-    named.architecture = "skylake-avx512";
-    for (const auto& [unit, feature] :
-         {std::pair{TensorUnit::Avx512Vnni, "+avx512vnni"}, std::pair{TensorUnit::Avx512Bf16, "+avx512bf16"},
-          std::pair{TensorUnit::AmxInt8, "+amx-tile+amx-int8"}, std::pair{TensorUnit::AmxBf16, "+amx-tile+amx-bf16"}}) {
-      if (target.has(unit)) named.architecture += feature;
-    }
-  } else if (target.isa == Isa::Neon) {
-    named.architecture = "generic";
-  }
-  return named;
 }
 
 TUNEWRIGHT_INLINE void Remote::set_task(const Task& task) {
@@ -194,7 +175,7 @@ TUNEWRIGHT_INLINE void Remote::set_task(const Task& task) {
   const std::uint64_t key = StableHash().add(data_key).add(task.target.threads).value();
   if (state->task_key == key) return;
   const std::vector<char> data = remote::to_bytes(*state->tasks.data_of(task, options, task_cache_bytes));
-  connected().set_task({data_key, data.size(), task.target.threads}, data);
+  connected().worker().set_task({data_key, data.size(), task.target.threads}, data);
   state->task_key = key;
 }
 
@@ -216,7 +197,8 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::sp
   auto& compilers = state->compilers[stable_hash(task.target)];
   const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, processors.size());
   while (compilers.size() < threads)
-    compilers.push_back(std::make_unique<codegen::LlvmCompiler>(compiled_for(task.target), compile));
+    compilers.push_back(
+        std::make_unique<codegen::LlvmCompiler>(remote::compiled_for(task.target, *state->device), compile));
   CompileTeam<codegen::LlvmCompiler> team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
   Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
   const Seconds patience(protocol.run_timeout_seconds + reply_grace_seconds);
@@ -237,7 +219,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::sp
   };
   const auto receive_one = [&] {
     try {
-      remote::MeasureResult result = state->connection->receive(patience);
+      remote::MeasureResult result = state->connection->worker().receive(patience);
       const std::size_t i = under_way.front();
       if (result.number != i) {
         throw remote::ProtocolError("it sent result " + std::to_string(result.number) + " where " + std::to_string(i) +
@@ -265,7 +247,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::sp
       while (!lost && under_way.size() >= ahead) receive_one();
       if (!lost) {
         try {
-          state->connection->send({i, std::get<codegen::Kernel>(compiled.result), protocol, best.count()});
+          state->connection->worker().send({i, std::get<codegen::Kernel>(compiled.result), protocol, best.count()});
           under_way.push_back(i);
           continue;
         } catch (const remote::Disconnected& error) {

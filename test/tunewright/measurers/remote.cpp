@@ -6,14 +6,17 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "support/fault_of.hpp"
+#include "support/faulty_nests.hpp"
 #include "support/measurer_laws.hpp"
-#include "support/nest_builder.hpp"
 #include "support/refusal.hpp"
 #include "tunewright/core/arm_targets.hpp"
+#include "tunewright/measurers/sandbox/confinement.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 
@@ -21,6 +24,10 @@ using namespace tunewright;
 using loops::LoopKind;
 using loops::LoopNest;
 using measurers::Remote;
+using test::fault_of;
+using test::nest_of;
+using test::with_too_many_rows;
+using test::without_initialisation;
 
 static_assert(std::is_aggregate_v<Remote>);
 static_assert(StreamingMeasurerFor<Remote, LoopNest>);
@@ -30,34 +37,11 @@ static_assert(BestAwareMeasurer<Remote>);
 namespace {
 
 Task matmul_task(std::int64_t m, std::int64_t n, std::int64_t k, const Target& target) {
-  return program::make_task("matmul", program::operators::matmul_graph({.m = m, .n = n, .k = k, .constant_b = true}),
-                            target.with_threads(1));
-}
-LoopNest nest_of(const Task& task, LoopKind innermost = LoopKind::Serial) {
-  return test::plain_nest(*task.graph, innermost, LoopKind::Serial);
-}
-LoopNest without_initialisation(const Task& task) {
-  LoopNest nest = nest_of(task);
-  nest.body.erase(nest.body.begin());
-  return nest;
-}
-LoopNest with_too_many_rows(const Task& task) {
-  LoopNest nest = nest_of(task);
-  for (loops::LoopVariable& variable : nest.variables) {
-    if (variable.name == "matmul.i") variable.extent += 1000;
-  }
-  return nest;
+  return test::matmul_task(m, n, k, target.with_threads(1));
 }
 Remote quick(std::vector<std::string> command = {TUNEWRIGHT_WORKER}) {
-  Remote measurer{.command = std::move(command), .compile_threads = 1};
-  measurer.protocol.min_repeat_seconds = 1e-4;
-  measurer.protocol.repeats_min = 3;
-  measurer.protocol.repeats_max = 5;
-  measurer.connect_timeout_seconds = 20;
-  return measurer;
-}
-std::string fault_of(const Outcome& outcome) {
-  return outcome.failure() == nullptr ? "none" : std::string(name(outcome.failure()->fault));
+  return test::with_short_repeats(
+      Remote{.command = std::move(command), .compile_threads = 1, .connect_timeout_seconds = 20});
 }
 bool says(const std::string& text, const std::string& part) {
   INFO(text);
@@ -99,6 +83,21 @@ TEST_CASE("each fault is told as on this machine, and one worker measures two ta
   }
   CHECK(measurer.state->workers_started == 1);
   CHECK(says(measurer.identity(), measurer.device().identity()));
+}
+
+TEST_CASE("a worker has given up connections and processes of its own") {
+  if (!measurers::sandbox::can_filter_system_calls()) {
+    MESSAGE("skipped: this system does not filter system calls");
+    return;
+  }
+  Remote measurer = quick();
+  static_cast<void>(measurer.device());
+  std::ifstream status("/proc/" + std::to_string(measurer.state->connection->process()) + "/status");
+  std::string filtered;
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("Seccomp:")) filtered = line;
+  }
+  CHECK(filtered == "Seccomp:\t2");
 }
 
 TEST_CASE("a worker that is killed costs the rest of its batch and comes back for the next, so many times") {

@@ -21,7 +21,7 @@ namespace tunewright::measurers::nvrtc {
 /// Machine code loads with every driver of its major version of CUDA and with newer ones.
 [[nodiscard]] std::string too_old(int driver, const codegen::NvrtcVersion& compiler);
 
-/// From a loop nest to code for one target, as a compile team asks for it.
+/// Turns a loop nest into code for one target, as a compile team asks for it.
 class Compiler {
  public:
   Compiler(Target target, codegen::CudaOptions options, std::vector<std::string> flags)

@@ -3,17 +3,14 @@
 
 #include <sys/types.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/measurers/remote/conversation.hpp"
 #include "tunewright/measurers/remote/frames.hpp"
-#include "tunewright/measurers/remote/messages.hpp"
 #include "tunewright/measurers/sandbox/wire.hpp"
 
 namespace tunewright::measurers::remote {
@@ -32,33 +29,18 @@ class Connection {
   /// Closes the worker's input, which ends it, and ends what is left of the command after a second.
   ~Connection();
 
-  [[nodiscard]] const Device& device() const noexcept { return device_; }
+  /// What is said to the worker, and what it answers.
+  [[nodiscard]] Conversation& worker() noexcept { return *worker_; }
+  [[nodiscard]] const Device& device() const noexcept { return worker_->device(); }
   [[nodiscard]] pid_t process() const noexcept { return process_; }
 
-  /// Makes the worker ready for kernels of a task; `data` are asked for only if it has not got them. Throws
-  /// `std::invalid_argument` with the worker's words when it refuses the task.
-  void set_task(const SetTask& task, std::span<const char> data);
-
-  void send(const MeasureRequest& request) { stream_->send(FrameKind::Measure, to_bytes(request), timeout_); }
-  [[nodiscard]] MeasureResult receive(Seconds timeout) { return expect<MeasureResult>(FrameKind::Result, timeout); }
-
  private:
-  template <class Message>
-  [[nodiscard]] Message expect(FrameKind kind, Seconds timeout) {
-    const Frame frame = stream_->receive(timeout);
-    if (frame.kind != kind) {
-      throw ProtocolError("it sent a frame of kind " + std::to_string(static_cast<std::uint32_t>(frame.kind)) +
-                          " where " + std::to_string(static_cast<std::uint32_t>(kind)) + " was expected");
-    }
-    return from_bytes<Message>(frame.payload);
-  }
   void end() noexcept;
 
-  Seconds timeout_;
   pid_t process_ = -1;
   sandbox::Descriptor socket_;
   std::unique_ptr<FrameStream> stream_;
-  Device device_;
+  std::unique_ptr<Conversation> worker_;
 };
 
 }  // namespace tunewright::measurers::remote
@@ -71,14 +53,12 @@ class Connection {
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <stdexcept>
 #include <system_error>
 
 namespace tunewright::measurers::remote {
 
-TUNEWRIGHT_INLINE Connection::Connection(const std::vector<std::string>& command, Seconds timeout) : timeout_(timeout) {
+TUNEWRIGHT_INLINE Connection::Connection(const std::vector<std::string>& command, Seconds timeout) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) sandbox::throw_system_error("socketpair");
   socket_ = sandbox::Descriptor(ends[0]);
@@ -107,7 +87,7 @@ TUNEWRIGHT_INLINE Connection::Connection(const std::vector<std::string>& command
 
   stream_ = std::make_unique<FrameStream>(socket_.get(), socket_.get(), reply_limit_bytes);
   try {
-    device_ = expect<Hello>(FrameKind::Hello, timeout_).device;
+    worker_ = std::make_unique<Conversation>(*stream_, timeout);
   } catch (...) {
     end();
     throw;
@@ -130,19 +110,6 @@ TUNEWRIGHT_INLINE void Connection::end() noexcept {
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
   process_ = -1;
-}
-
-TUNEWRIGHT_INLINE void Connection::set_task(const SetTask& task, std::span<const char> data) {
-  stream_->send(FrameKind::SetTask, to_bytes(task), timeout_);
-  auto answer = expect<TaskAnswer>(FrameKind::TaskAnswer, timeout_);
-  if (answer.kind == TaskAnswer::Kind::SendIt) {
-    for (std::size_t done = 0; done < data.size(); done += task_part_bytes)
-      stream_->send(FrameKind::TaskPart, data.subspan(done, std::min(task_part_bytes, data.size() - done)), timeout_);
-    answer = expect<TaskAnswer>(FrameKind::TaskAnswer, timeout_);
-  }
-  if (answer.kind == TaskAnswer::Kind::SendIt) throw ProtocolError("it asks for the task's data again");
-  if (answer.kind == TaskAnswer::Kind::Refused)
-    throw std::invalid_argument("the worker refuses the task: " + answer.reason);
 }
 
 }  // namespace tunewright::measurers::remote

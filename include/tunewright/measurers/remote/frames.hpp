@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "tunewright/detail/config.hpp"
@@ -33,22 +34,31 @@ class Disconnected : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Frames over a pair of descriptors, which it does not own: the four bytes "TWRK", kind and length of the payload in
-/// 32 bits each, the payload.
-class FrameStream {
+/// What frames travel over, in order and both ways.
+class FrameCarrier {
  public:
   using Seconds = std::chrono::duration<double>;
   static constexpr Seconds for_ever{-1};
 
+  virtual ~FrameCarrier() = default;
+  /// Throws `Disconnected` where the other end is gone, or did not take the frame in time.
+  virtual void send(FrameKind kind, std::span<const char> payload, Seconds timeout) = 0;
+  /// The next frame. Throws `Disconnected` at the end and after `timeout`, `ProtocolError` for one that is too long.
+  [[nodiscard]] virtual Frame receive(Seconds timeout) = 0;
+};
+
+/// Frames over a pair of descriptors, which it does not own: the four bytes "TWRK", kind and length of the payload in
+/// 32 bits each, the payload.
+class FrameStream final : public FrameCarrier {
+ public:
   /// Payloads of more than `receive_limit` bytes are refused before memory is taken for them.
   FrameStream(int in, int out, std::size_t receive_limit) : in_(in), out_(out), receive_limit_(receive_limit) {}
 
-  /// Throws `Disconnected` where the other end is gone, or did not take the frame in time.
-  void send(FrameKind kind, std::span<const char> payload, Seconds timeout = for_ever);
+  void send(FrameKind kind, std::span<const char> payload, Seconds timeout = for_ever) override;
 
-  /// The next frame. Throws `Disconnected` at the end and after `timeout`, `ProtocolError` for bytes that are no frame
-  /// (what they are is quoted, since it often is what a login shell prints) and for one that is too long.
-  [[nodiscard]] Frame receive(Seconds timeout = for_ever);
+  /// Throws `ProtocolError` for bytes that are no frame as well: what they are is quoted, since it often is what a
+  /// login shell prints.
+  [[nodiscard]] Frame receive(Seconds timeout = for_ever) override;
 
  private:
   using Clock = std::chrono::steady_clock;

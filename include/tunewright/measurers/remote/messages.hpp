@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -17,7 +18,7 @@
 
 namespace tunewright::measurers::remote {
 
-/// Of the frames and messages. Both ends must speak the same; the first field of `Hello` stays what it is.
+/// Version of the frames and messages. Both ends must speak the same; the first field of `Hello` stays what it is.
 inline constexpr std::uint32_t protocol_version = 1;
 
 /// What a worker runs kernels on.
@@ -26,7 +27,7 @@ struct Device {
   std::uint64_t memory_bytes = 0;  ///< of the machine
   bool emulated = false;           ///< another processor stands in for this one: results hold, times do not
 
-  /// For people and for journals, e.g. "Cortex-A72, neon, 4 threads, 4 GiB".
+  /// What people and journals call it, e.g. "Cortex-A72, neon, 4 threads, 4 GiB".
   [[nodiscard]] std::string identity() const;
   bool operator==(const Device&) const = default;
 };
@@ -37,6 +38,10 @@ struct Device {
 /// Why kernels for `wanted` cannot be measured on `device`, naming both; empty if they can. It must be of the same
 /// family, have the instructions, the tensor units and the threads, and, where both name an architecture, the same.
 [[nodiscard]] std::string objection(const Target& wanted, const Device& device);
+
+/// `target` as code for it is compiled on this machine: with the processor named where the device has another, which
+/// LLVM would take.
+[[nodiscard]] Target compiled_for(const Target& target, const Device& device);
 
 struct Hello {
   std::uint32_t version = protocol_version;
@@ -151,7 +156,7 @@ void fields(Archive& a, T& d) {
 
 // Messages with parts that are no plain members.
 void fields(FieldWriter& a, const Hello& hello);
-/// Of another version, nothing but the version is read.
+/// Reads nothing but the version where that is another one.
 void fields(FieldReader& a, Hello& hello);
 void fields(FieldWriter& a, const MeasureRequest& request);
 void fields(FieldReader& a, MeasureRequest& request);
@@ -233,6 +238,23 @@ TUNEWRIGHT_INLINE std::string objection(const Target& wanted, const Device& devi
   if (lacks == nullptr) return {};
   return "the task is for " + described(wanted) + ", and the worker's device " + described(has) + " " + lacks +
          "; make the task for the worker's target";
+}
+
+TUNEWRIGHT_INLINE Target compiled_for(const Target& target, const Device& device) {
+  Target named = target;
+  const bool here = family_of(target.isa) == host_family;
+  if (!here || !named.architecture.empty() || device.target.name == host_target().name) return named;
+  if (target.isa == Isa::Avx512) {
+    named.architecture = "skylake-avx512";
+    for (const auto& [unit, feature] :
+         {std::pair{TensorUnit::Avx512Vnni, "+avx512vnni"}, std::pair{TensorUnit::Avx512Bf16, "+avx512bf16"},
+          std::pair{TensorUnit::AmxInt8, "+amx-tile+amx-int8"}, std::pair{TensorUnit::AmxBf16, "+amx-tile+amx-bf16"}}) {
+      if (target.has(unit)) named.architecture += feature;
+    }
+  } else if (target.isa == Isa::Neon) {
+    named.architecture = "generic";
+  }
+  return named;
 }
 
 TUNEWRIGHT_INLINE void fields(FieldWriter& a, const Hello& hello) { a(hello.version, hello.device); }

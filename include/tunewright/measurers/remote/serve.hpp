@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "tunewright/detail/config.hpp"
+#include "tunewright/measurers/remote/frames.hpp"
+#include "tunewright/measurers/remote/messages.hpp"
+#include "tunewright/measurers/sandbox.hpp"
 #include "tunewright/measurers/sandbox/worker_parts.hpp"
 
 namespace tunewright::measurers::remote {
@@ -19,9 +22,23 @@ struct ServeOptions {
 /// loops run on pinned threads.
 [[nodiscard]] WorkerParts worker_parts();
 
+/// A worker: what measures for a host at the other end of a carrier. Make it before the process has threads, because it
+/// forks the process that kernels run in.
+class Worker {
+ public:
+  Worker();
+  /// Measures what comes and answers until the other end closes between two messages. Throws `ProtocolError` for what
+  /// does not follow the protocol, `Disconnected` for an end within a message.
+  void serve(FrameCarrier& carrier, const ServeOptions& options = {});
+
+ private:
+  Device device_;
+  Sandbox sandbox_;
+};
+
 /// Measures what comes in on `in` and answers on `out` until the other end closes: what `tunewright-worker` does with
 /// its standard input and output. Call it before the process has threads; it forks the process that kernels run in, and
-/// what these print goes to standard error.
+/// what these print goes to standard error. The process itself is confined for good (`sandbox::confine_worker`).
 ///
 /// Returns 0 at the end of the input between two messages. Throws `ProtocolError` for input that does not follow the
 /// protocol, `Disconnected` where it ends within a message.
@@ -46,9 +63,6 @@ int serve(int in, int out, const ServeOptions& options = {});
 #include "tunewright/codegen/object_loader.hpp"
 #include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/core/host_target.hpp"
-#include "tunewright/measurers/remote/frames.hpp"
-#include "tunewright/measurers/remote/messages.hpp"
-#include "tunewright/measurers/sandbox.hpp"
 
 namespace tunewright::measurers::remote {
 
@@ -67,23 +81,19 @@ TUNEWRIGHT_INLINE WorkerParts worker_parts() {
 
 namespace serving {
 
-/// One connection.
-class Worker {
+class Answers {
  public:
-  Worker(int in, int out, const ServeOptions& options)
-      : options_(options),
-        device_(this_device()),  // asks for tile registers, which forks inherit
-        sandbox_(worker_parts()),
-        stream_(in, out, request_limit_bytes) {
+  Answers(FrameCarrier& carrier, Sandbox& sandbox, const Device& device, const ServeOptions& options)
+      : carrier_(carrier), sandbox_(sandbox), device_(device), options_(options) {
     if (options_.processors.empty()) options_.processors = host_processors();
     device_.target.threads = std::min(device_.target.threads, static_cast<unsigned>(options_.processors.size()));
   }
 
-  int run() {
-    stream_.send(FrameKind::Hello, to_bytes(Hello{.device = device_}));
+  void run() {
+    send(FrameKind::Hello, to_bytes(Hello{.device = device_}));
     for (;;) {
       const std::optional<Frame> frame = next();
-      if (!frame) return 0;
+      if (!frame) return;
       switch (frame->kind) {
         case FrameKind::SetTask: set_task(from_bytes<SetTask>(frame->payload)); break;
         case FrameKind::Measure: measure(from_bytes<MeasureRequest>(frame->payload)); break;
@@ -98,10 +108,11 @@ class Worker {
     std::shared_ptr<const SharedTask> task;
   };
 
+  void send(FrameKind kind, std::span<const char> payload) { carrier_.send(kind, payload, FrameCarrier::for_ever); }
   /// The next frame; nothing at the end of the input.
   std::optional<Frame> next() {
     try {
-      return stream_.receive();
+      return carrier_.receive(FrameCarrier::for_ever);
     } catch (const Disconnected&) {
       return std::nullopt;
     }
@@ -112,7 +123,7 @@ class Worker {
   }
 
   void answer(TaskAnswer::Kind kind, const std::string& reason = {}) {
-    stream_.send(FrameKind::TaskAnswer, to_bytes(TaskAnswer{kind, reason}));
+    send(FrameKind::TaskAnswer, to_bytes(TaskAnswer{kind, reason}));
   }
 
   void set_task(const SetTask& wanted) {
@@ -151,7 +162,7 @@ class Worker {
   TaskData receive_task(std::uint64_t bytes) {
     std::vector<char> data;
     while (data.size() < bytes) {
-      const Frame part = stream_.receive();
+      const Frame part = carrier_.receive(FrameCarrier::for_ever);
       if (part.kind != FrameKind::TaskPart) throw unexpected(part.kind);
       if (part.payload.empty() || part.payload.size() > bytes - data.size())
         throw ProtocolError("a part of a task's data of " + std::to_string(part.payload.size()) + " bytes");
@@ -168,21 +179,33 @@ class Worker {
     } catch (const std::invalid_argument& error) {
       result.outcome.result = Failure{Fault::Unknown, error.what()};
     }
-    stream_.send(FrameKind::Result, to_bytes(result));
+    send(FrameKind::Result, to_bytes(result));
   }
 
-  ServeOptions options_;
+  FrameCarrier& carrier_;
+  Sandbox& sandbox_;
   Device device_;
-  Sandbox sandbox_;
-  FrameStream stream_;
+  ServeOptions options_;
   std::list<Entry> tasks_;  // most recently used first
   bool task_ready_ = false;
 };
 
 }  // namespace serving
 
+TUNEWRIGHT_INLINE Worker::Worker()
+    : device_(this_device()),  // asks for tile registers, which forks inherit
+      sandbox_(worker_parts()) {}
+
+TUNEWRIGHT_INLINE void Worker::serve(FrameCarrier& carrier, const ServeOptions& options) {
+  serving::Answers(carrier, sandbox_, device_, options).run();
+}
+
 TUNEWRIGHT_INLINE int serve(int in, int out, const ServeOptions& options) {
-  return serving::Worker(in, out, options).run();
+  Worker worker;
+  sandbox::confine_worker();  // what it reads comes from elsewhere
+  FrameStream stream(in, out, request_limit_bytes);
+  worker.serve(stream, options);
+  return 0;
 }
 
 }  // namespace tunewright::measurers::remote

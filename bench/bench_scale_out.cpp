@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measured trials a second over the ranks of an MPI program; scale_out.sh compares numbers of ranks, and kill_ranks.sh
+// kills processes of one while it runs.
+//
+//   mpirun --bind-to none -n RANKS bench_scale_out [--trials=N] [--size=N] [--journal=FILE] [--witness=FILE]
+//   bench_scale_out --verify --journal=FILE --witness=FILE
+//
+// A random search over a product of N x N matrices (768) on one thread, whose programs take milliseconds to a tenth of
+// a second. Prints trials, seconds from the second batch on, their ratio, and how many failed. The witness gets a line
+// with the key of each outcome after the journal has it. --verify says how many records are lost (witnessed, and not in
+// the journal) and repeated (twice in either), and ends with status 1 where there are any.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/observer.hpp"
+#include "tunewright/data/journal.hpp"
+#include "tunewright/measurers/mpi.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/recipes/random.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/tuner.hpp"
+
+namespace {
+
+using namespace tunewright;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::size_t trials = 480;
+  std::int64_t size = 768;
+  std::string journal, witness;
+  bool verify = false;
+};
+
+/// Writes down what was completed, after the journal has; and when.
+struct Witness {
+  int fd = -1;
+  std::size_t records = 0, failed = 0, unknown = 0, counted = 0;
+  unsigned first_round = 0;
+  std::optional<Clock::time_point> begin{};
+
+  void on_record(const Record& record, const RunStatus&) {
+    if (records++ == 0) first_round = record.round;
+    if (const Failure* failure = record.outcome.failure()) {
+      ++failed;
+      if (failure->fault == Fault::Unknown) ++unknown;
+    }
+    // The first batch pays for the task's data and for starting compilers.
+    if (record.round != first_round) {
+      if (!begin) begin = Clock::now();
+      ++counted;
+    }
+    const std::string line = to_hex(record.key) + "\n";
+    if (fd >= 0 && ::write(fd, line.data(), line.size()) < 0) throw std::runtime_error("cannot write the witness");
+  }
+};
+
+int verify(const Options& options) {
+  std::map<std::uint64_t, int> recorded, witnessed;
+  const data::JournalContents contents = data::read_journal(options.journal);
+  std::size_t unknown = 0;
+  for (const Record& record : contents.records) {
+    ++recorded[record.key];
+    const Failure* failure = record.outcome.failure();
+    if (failure != nullptr && failure->fault == Fault::Unknown) ++unknown;
+  }
+  std::ifstream in(options.witness);
+  std::string last;
+  for (std::string line; std::getline(in, line);) {
+    if (line.size() == 16) ++witnessed[std::stoull(line, nullptr, 16)];
+  }
+  std::size_t lost = 0, repeated = 0;
+  for (const auto& [key, times] : witnessed) {
+    lost += recorded.contains(key) ? 0U : 1U;
+    repeated += times > 1 ? 1U : 0U;
+  }
+  for (const auto& [key, times] : recorded) repeated += times > 1 ? 1U : 0U;
+  std::printf("%zu records, %zu witnessed, %zu bad lines, %zu lost, %zu repeated, %zu unknown\n",
+              contents.records.size(), witnessed.size(), contents.bad.size(), lost, repeated, unknown);
+  return lost == 0 && repeated == 0 && !recorded.empty() ? 0 : 1;
+}
+
+int tune(measurers::mpi::World& world, const Options& options) {
+  using Recipe = recipes::Random<spaces::MultiLevelTiling, measurers::Mpi>;
+  measurers::Mpi measurer{.world = &world};
+  measurer.protocol.run_timeout_seconds = 5;
+  measurer.reply_grace_seconds = 5;
+  const Task task = program::make_task(
+      "matmul", program::operators::matmul_graph({.m = options.size, .n = options.size, .k = options.size}),
+      measurer.target().with_threads(1));
+  Tuner<Recipe> tuner{{.measurer = measurer, .seed = 1}};
+  Witness witness;
+  if (!options.witness.empty()) witness.fd = ::open(options.witness.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  const Budget budget{.trials = options.trials, .batch = 96};
+  if (options.journal.empty()) {
+    tuner.run(task, budget, witness);
+  } else {
+    data::Journal journal({.path = options.journal});
+    tuner.run(task, budget, journal, witness);
+  }
+  if (!witness.begin) return 0;
+  const double seconds = std::chrono::duration<double>(Clock::now() - *witness.begin).count();
+  std::printf("workers %d trials %zu seconds %.2f trials_per_second %.2f failed %zu unknown %zu handed_on %zu\n",
+              world.size() - 1, witness.counted, seconds, static_cast<double>(witness.counted) / seconds,
+              witness.failed, witness.unknown, measurer.state->handed_on);
+  std::fflush(stdout);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  for (int a = 1; a < argc; ++a) {
+    const std::string_view option = argv[a];
+    const std::string value(option.substr(option.find('=') + 1));
+    if (option == "--verify")
+      options.verify = true;
+    else if (option.starts_with("--trials="))
+      options.trials = std::stoull(value);
+    else if (option.starts_with("--size="))
+      options.size = std::stoll(value);
+    else if (option.starts_with("--journal="))
+      options.journal = value;
+    else if (option.starts_with("--witness="))
+      options.witness = value;
+    else
+      return std::fprintf(stderr, "bench_scale_out: unknown option '%s'\n", argv[a]), 2;
+  }
+  try {
+    if (options.verify) return verify(options);
+    measurers::mpi::World world;
+    return world.is_manager() ? tune(world, options) : world.serve();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_scale_out: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tunewright/codegen/llvm.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/compile_team.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/mpi/world.hpp"
+#include "tunewright/measurers/protocol.hpp"
+#include "tunewright/measurers/reference_data.hpp"
+#include "tunewright/measurers/task_cache.hpp"
+
+namespace tunewright::measurers {
+
+namespace mpi {
+
+/// What a measurer remembers between batches.
+struct State {
+  std::optional<remote::Device> device;    ///< that all of `ranks` have
+  std::vector<int> ranks;                  ///< to measure on, lost ones among them
+  std::map<int, std::uint64_t> task_keys;  ///< that a rank is ready for
+  TaskCache<TaskData> tasks;
+  std::map<std::uint64_t, Seconds> best;
+  std::map<std::uint64_t, CompileTeam<codegen::LlvmCompiler>::Compilers> compilers;  ///< by target
+  std::size_t handed_on = 0;  ///< kernels that another rank, or the same once more, was asked for
+};
+
+class Batch;
+
+}  // namespace mpi
+
+/// Compiles loop nests with LLVM in rank 0 of an MPI program and measures them on the other ranks, each of which checks
+/// and times kernels in a sandboxed process of its own, by the protocol of workers (docs/design/remote_protocol.md).
+///
+///   measurers::mpi::World world;
+///   if (!world.is_manager()) return world.serve();
+///   measurers::Mpi cluster{.world = &world};
+///   const Task task = program::make_task("matmul", graph, cluster.target().with_threads(1));
+///
+/// A rank that is lost (ended, silent, or saying what no worker says) costs nothing but time: what it had not measured
+/// is handed to the others. A kernel that is lost more than `retries` times, with its rank or with the process that it
+/// ran in, is `Unknown` and says why.
+///
+/// All ranks must be the same kind of device, because their times stand in one journal; `device_name` chooses where
+/// they are not. Each rank tells what it is before anything else.
+///
+/// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
+/// Units:       latencies are seconds a call, `Outcome::compile_time` is that of one thread.
+/// Cost:        a kernel's object code (some KiB) each, `ahead` of them under way to a rank. Rank 0 compiles all, so it
+///              needs as many threads as compiling takes of measuring.
+/// Determinism: inputs are a function of `reference.seed`; latencies are measurements, and outcomes come in any order.
+/// Errors:      `std::invalid_argument` for an option that cannot be followed, and for a task without graph or for
+///              another device, both named; `std::runtime_error` when ranks differ, or none is left.
+struct Mpi {
+  mpi::World* world = nullptr;  ///< outlives this
+  Protocol protocol = {};
+  codegen::CompileOptions compile = {};
+  ReferenceData reference = {};
+  std::string device_name{};  ///< measure on ranks alone whose device's identity has this in it; empty: on all
+  std::vector<int> processors = host_processors();  ///< of rank 0, to compile on
+  unsigned compile_threads = 0;                     ///< 0: one a processor
+  unsigned ahead = 3;    ///< kernels sent to a rank before the results of earlier ones are there, 1 to 64
+  unsigned retries = 2;  ///< of a kernel that was lost
+  double connect_timeout_seconds = 60;  ///< for ranks to introduce themselves, and for a message to be taken
+  double reply_grace_seconds = 20;      ///< after `protocol.run_timeout_seconds`, until a rank counts as lost
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+
+  // Run-time state; copies of a measurer share it.
+  std::shared_ptr<mpi::State> state = std::make_shared<mpi::State>();
+
+  std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
+                               const OutcomeSink& sink = {});
+
+  /// Tells the best latency known for `task`, e.g. from a journal.
+  void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
+
+  /// What the ranks run on.
+  [[nodiscard]] const remote::Device& device() const;
+  /// A rank's part of its machine, to make tasks for; restrict it with `with_threads`.
+  [[nodiscard]] const Target& target() const { return device().target; }
+
+  /// What turns programs into latencies here: compiler, kind of timing, and the device.
+  [[nodiscard]] std::string identity() const;
+
+ private:
+  friend class mpi::Batch;
+  void check_options() const;
+};
+
+}  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(mpi)
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/require.hpp"
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE void Mpi::check_options() const {
+  validate(protocol);
+  if (world == nullptr || world->size() < 2) {
+    throw std::invalid_argument(
+        std::string("measurers::Mpi: ") + (world == nullptr ? "world is not set" : "there is one rank, which tunes") +
+        "; make a measurers::mpi::World first of all in main, and start the program by mpirun with 2 ranks or more");
+  }
+  constexpr const char* who = "measurers::Mpi";
+  require(ahead >= 1 && ahead <= 64, who, "ahead", ahead, "1 to 64");
+  require(connect_timeout_seconds > 0, who, "connect_timeout_seconds", connect_timeout_seconds, "a time above 0");
+  require(reply_grace_seconds > 0, who, "reply_grace_seconds", reply_grace_seconds, "a time above 0");
+}
+
+TUNEWRIGHT_INLINE const remote::Device& Mpi::device() const {
+  if (state->device) return *state->device;
+  check_options();
+  std::map<std::string, std::vector<int>> ranks;  // by identity
+  std::map<std::string, remote::Device> devices;
+  std::string losses;
+  for (int rank = 1; rank < world->size(); ++rank) {
+    try {
+      if (world->lost(rank)) continue;
+      const remote::Device& one = world->worker(rank, Seconds(connect_timeout_seconds)).device();
+      ranks[one.identity()].push_back(rank);
+      devices.emplace(one.identity(), one);
+    } catch (const std::runtime_error& error) {  // of the carrier or of the protocol
+      world->lose(rank, error.what());
+      losses += "; rank " + std::to_string(rank) + ": " + error.what();
+    }
+  }
+  if (devices.empty()) throw std::runtime_error("no rank introduced itself" + losses);
+  std::string all;
+  for (const auto& [identity, of_it] : ranks) {
+    all += (all.empty() ? "'" : ", '") + identity + "' (rank " + std::to_string(of_it.front()) +
+           (of_it.size() > 1 ? " and " + std::to_string(of_it.size() - 1) + " more)" : ")");
+  }
+  std::erase_if(ranks, [&](const auto& entry) { return entry.first.find(device_name) == std::string::npos; });
+  if (ranks.empty()) {
+    throw std::invalid_argument("measurers::Mpi: no rank's device has '" + device_name + "' in its name; there are " +
+                                all);
+  }
+  if (ranks.size() > 1) {
+    throw std::runtime_error("the ranks are different devices: " + all +
+                             "; name one of them as device_name, and give each a measurer and a journal of its own");
+  }
+  state->ranks = ranks.begin()->second;
+  state->device = devices.at(ranks.begin()->first);
+  return *state->device;
+}
+
+TUNEWRIGHT_INLINE std::string Mpi::identity() const {
+  const remote::Device& worker = device();
+  return codegen::LlvmCompiler(remote::compiled_for(worker.target, worker), compile).identity() +
+         (protocol.flush_cache ? ", cold caches" : "") + ", on " + worker.identity();
+}
+
+namespace mpi {
+
+/// One batch on its way through the ranks.
+class Batch {
+ public:
+  using Compiler = codegen::LlvmCompiler;
+  Batch(Mpi& measurer, const Task& task, std::size_t count, const OutcomeSink& sink)
+      : m_(measurer),
+        state_(*measurer.state),
+        task_(task),
+        sink_(sink),
+        outcomes_(count),
+        items_(count),
+        unfinished_(count),
+        patience_(m_.protocol.run_timeout_seconds + m_.reply_grace_seconds) {
+    for (const int rank : state_.ranks) {
+      if (!m_.world->lost(rank)) ranks_.push_back({rank, {}, {}});
+    }
+    data_key_ = StableHash().add(stable_hash(task)).add(stable_hash(m_.reference)).value();
+    task_key_ = StableHash().add(data_key_).add(task.target.threads).value();
+    best_ = &state_.best.try_emplace(stable_hash(task), Seconds(0)).first->second;
+  }
+
+  std::vector<Outcome> run(CompileTeam<Compiler>& team) {
+    if (ranks_.empty()) throw none_left();
+    try {
+      while (unfinished_ > 0) step(team);
+    } catch (...) {
+      drain();
+      throw;
+    }
+    return std::move(outcomes_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Item {
+    std::optional<codegen::Kernel> kernel;
+    unsigned losses = 0;
+  };
+  struct Rank {
+    int number = 0;
+    std::deque<std::size_t> under_way;
+    Clock::time_point heard;  // or when the first of those under way was sent
+  };
+
+  void step(CompileTeam<Compiler>& team) {
+    while (const auto rank = m_.world->wait(Seconds(0))) receive_from(*rank);
+    drop_silent();
+    if (ranks_.empty()) throw none_left();
+    const auto idle = std::min_element(ranks_.begin(), ranks_.end(), [](const Rank& a, const Rank& b) {
+      return a.under_way.size() < b.under_way.size();
+    });
+    const bool has_work = !again_.empty() || next_ < items_.size();
+    if (idle->under_way.size() >= m_.ahead || !has_work) {
+      static_cast<void>(m_.world->wait(Seconds(0.05)));
+      return;
+    }
+    std::size_t i = 0;
+    if (!again_.empty()) {
+      i = again_.front();
+      again_.pop_front();
+    } else {
+      i = next_++;
+      Compiled compiled = team.wait(i);
+      outcomes_[i].compile_time = compiled.time;
+      if (auto* failure = std::get_if<Failure>(&compiled.result)) return finish(i, std::move(*failure));
+      items_[i].kernel = std::get<codegen::Kernel>(std::move(compiled.result));
+    }
+    assign(*idle, i);
+  }
+
+  void assign(Rank& rank, std::size_t i) {
+    try {
+      remote::Conversation& worker = m_.world->worker(rank.number, Seconds(m_.connect_timeout_seconds));
+      if (rank.under_way.empty()) {
+        rank.heard = Clock::now();
+        if (state_.task_keys[rank.number] != task_key_) {
+          worker.set_task({data_key_, data().size(), task_.target.threads}, data());
+          state_.task_keys[rank.number] = task_key_;
+        }
+      }
+      rank.under_way.push_back(i);
+      worker.send({i, *items_[i].kernel, m_.protocol, best_->count()});
+    } catch (const remote::Disconnected& error) {
+      if (rank.under_way.empty()) rank.under_way.push_back(i);
+      lose(rank.number, error.what());
+    } catch (const remote::ProtocolError& error) {
+      if (rank.under_way.empty()) rank.under_way.push_back(i);
+      lose(rank.number, error.what());
+    }
+  }
+
+  /// Of the task, computed for the first rank that is not ready for it.
+  const std::vector<char>& data() {
+    if (data_.empty()) {
+      ReferenceData options = m_.reference;
+      options.threads = std::max(options.threads, static_cast<unsigned>(m_.processors.size()));
+      data_ = remote::to_bytes(*state_.tasks.data_of(task_, options, m_.task_cache_bytes));
+    }
+    return data_;
+  }
+
+  void receive_from(int number) {
+    const auto rank = std::find_if(ranks_.begin(), ranks_.end(), [&](const Rank& one) { return one.number == number; });
+    try {
+      remote::MeasureResult result = m_.world->worker(number, Seconds(m_.connect_timeout_seconds)).receive(patience_);
+      if (rank == ranks_.end() || rank->under_way.empty() || rank->under_way.front() != result.number)
+        throw remote::ProtocolError("it sent result " + std::to_string(result.number) + ", which was not due");
+      rank->under_way.pop_front();
+      rank->heard = Clock::now();
+      const auto i = static_cast<std::size_t>(result.number);
+      outcomes_[i].run_time = result.outcome.run_time;
+      const Failure* failure = result.outcome.failure();
+      if (failure != nullptr && failure->fault == Fault::Unknown) return hand_on(i, *failure);
+      finish(i, std::move(result.outcome.result));
+    } catch (const remote::Disconnected& error) {
+      lose(number, error.what());
+    } catch (const remote::ProtocolError& error) {
+      lose(number, error.what());
+    }
+  }
+
+  void drop_silent() {
+    std::vector<std::pair<int, std::string>> silent;
+    for (const Rank& rank : ranks_) {
+      if (m_.world->gone(rank.number)) {
+        silent.emplace_back(rank.number, "it has ended");
+      } else if (!rank.under_way.empty() && Clock::now() - rank.heard > patience_) {
+        silent.emplace_back(rank.number, "it was not heard of for " + std::to_string(patience_.count()) + " s");
+      }
+    }
+    for (const auto& [number, reason] : silent) lose(number, reason);
+  }
+
+  void lose(int number, const std::string& reason) {
+    m_.world->lose(number, reason);
+    const auto rank = std::find_if(ranks_.begin(), ranks_.end(), [&](const Rank& one) { return one.number == number; });
+    if (rank == ranks_.end()) return;
+    const std::deque<std::size_t> left = std::move(rank->under_way);
+    ranks_.erase(rank);
+    for (const std::size_t i : left) {
+      hand_on(i, {Fault::Unknown,
+                  "rank " + std::to_string(number) + " on '" + state_.device->identity() + "' was lost: " + reason});
+    }
+  }
+
+  /// A kernel came to nothing without any fault of its own being known.
+  void hand_on(std::size_t i, const Failure& reason) {
+    if (items_[i].losses++ >= m_.retries) return finish(i, reason);
+    ++state_.handed_on;
+    again_.push_back(i);
+  }
+
+  void finish(std::size_t i, std::variant<Timing, Failure> result) {
+    Outcome& outcome = outcomes_[i];
+    outcome.result = std::move(result);
+    items_[i].kernel.reset();
+    --unfinished_;
+    if (const Timing* timing = outcome.timing(); timing != nullptr && (best_->count() == 0 || timing->median < *best_))
+      *best_ = timing->median;
+    if (sink_) sink_(i, outcome);
+  }
+
+  /// Results of this batch must not be taken for those of the next.
+  void drain() noexcept {
+    for (Rank& rank : ranks_) {
+      try {
+        for (; !rank.under_way.empty(); rank.under_way.pop_front()) {
+          static_cast<void>(m_.world->worker(rank.number, patience_).receive(patience_));
+        }
+      } catch (const std::exception& error) {
+        m_.world->lose(rank.number, error.what());
+      }
+    }
+  }
+
+  [[nodiscard]] std::runtime_error none_left() const {
+    std::string text;
+    for (const int rank : state_.ranks) {
+      text += (text.empty() ? "rank " : "; rank ") + std::to_string(rank) + ": " + m_.world->lost(rank).value_or("");
+    }
+    return std::runtime_error(
+        "no rank is left to measure on; start the program again, and it goes on from its journal: " + text);
+  }
+
+  Mpi& m_;
+  State& state_;
+  const Task& task_;
+  const OutcomeSink& sink_;
+  std::vector<Outcome> outcomes_;
+  std::vector<Item> items_;
+  std::deque<std::size_t> again_;
+  std::size_t next_ = 0, unfinished_;
+  std::vector<Rank> ranks_;
+  Seconds patience_;
+  std::uint64_t data_key_ = 0, task_key_ = 0;
+  std::vector<char> data_;
+  Seconds* best_ = nullptr;
+};
+
+}  // namespace mpi
+
+TUNEWRIGHT_INLINE std::vector<Outcome> Mpi::measure(const Task& task, std::span<const loops::LoopNest> programs,
+                                                    const OutcomeSink& sink) {
+  check_options();
+  if (const std::string reason = remote::objection(task.target, device()); !reason.empty())
+    throw std::invalid_argument("measurers::Mpi: " + reason);
+  mpi::Batch batch(*this, task, programs.size(), sink);
+  auto& compilers = state->compilers[stable_hash(task.target)];
+  const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, processors.size());
+  while (compilers.size() < threads)
+    compilers.push_back(
+        std::make_unique<codegen::LlvmCompiler>(remote::compiled_for(task.target, *state->device), compile));
+  CompileTeam<codegen::LlvmCompiler> team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
+  return batch.run(team);
+}
+
+}  // namespace tunewright::measurers
+
+#endif

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The C++ bindings of MPI 2 are gone from newer libraries.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/measurers/remote/conversation.hpp"
+#include "tunewright/measurers/remote/frames.hpp"
+#include "tunewright/measurers/remote/serve.hpp"
+
+namespace tunewright::measurers::mpi {
+
+/// Frames to and from one other rank: each is a message whose tag is the kind.
+///
+/// Nothing here blocks in MPI, whose waiting keeps a processor busy: it asks, and sleeps for up to half a millisecond.
+/// Sending never waits for the other end, unless 64 MiB are on the way.
+class RankLink final : public remote::FrameCarrier {
+ public:
+  /// `process`: of the other rank where it is on this host, else 0; its end is noticed at once.
+  RankLink(int rank, pid_t process, std::size_t receive_limit)
+      : rank_(rank), process_(process), receive_limit_(receive_limit) {}
+  RankLink(RankLink&&) = default;
+
+  void send(remote::FrameKind kind, std::span<const char> payload, Seconds timeout) override;
+  [[nodiscard]] remote::Frame receive(Seconds timeout) override;
+
+  /// Tells the other end that there is nothing more. `finalize`: every rank is there to leave MPI together.
+  void close(bool finalize);
+  /// Whether `close` of the other end said that all ranks leave together.
+  [[nodiscard]] bool finalizes() const noexcept { return finalizes_; }
+  /// Whether the other rank has ended, as far as this host can tell.
+  [[nodiscard]] bool gone() const noexcept;
+  [[nodiscard]] pid_t process() const noexcept { return process_; }
+
+ private:
+  struct Outgoing {
+    std::vector<char> bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  void post(int tag, std::span<const char> payload);
+  void reap();
+
+  int rank_;
+  pid_t process_;
+  std::size_t receive_limit_;
+  std::list<Outgoing> outgoing_;
+  std::size_t outgoing_bytes_ = 0;
+  bool finalizes_ = false;
+};
+
+/// The ranks of an MPI program: rank 0 tunes, the others measure.
+///
+///   int main() {
+///     measurers::mpi::World world;             // before there are threads
+///     if (!world.is_manager()) return world.serve();
+///     Tuner<...> tuner{{.measurer = {.world = &world}}};
+///     ...
+///   }
+///
+/// Making it starts MPI, after forking the process that kernels run in: a fork after that would copy MPI's state. It is
+/// made once. Ranks that share a host and the set of processors they may use divide them evenly; what mpirun binds
+/// stays as bound.
+///
+/// Leaving the scope ends the other ranks, and MPI where none was lost. With one lost MPI cannot be left in order;
+/// processes then end without it.
+///
+/// Errors: `std::logic_error` for a second one, and for a call that is the other side's; `std::runtime_error` when MPI
+/// fails.
+class World {
+ public:
+  World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  ~World();
+
+  [[nodiscard]] bool is_manager() const noexcept { return rank_ == 0; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  /// Ranks, the manager among them.
+  [[nodiscard]] int size() const noexcept { return size_; }
+
+  /// Measures for the manager until it ends; what a rank other than 0 does. Options without processors get this rank's.
+  int serve(remote::ServeOptions options = {});
+
+  // For the manager.
+
+  /// The conversation with a rank, which begins with the first call.
+  [[nodiscard]] remote::Conversation& worker(int rank, Seconds timeout);
+  /// A rank that has sent something, waited for at most so long.
+  [[nodiscard]] std::optional<int> wait(Seconds timeout);
+  /// Takes a rank for lost; the text is why, as first told.
+  void lose(int rank, const std::string& reason);
+  [[nodiscard]] const std::optional<std::string>& lost(int rank) const {
+    return peers_.at(static_cast<std::size_t>(rank)).lost;
+  }
+  /// Whether a rank has ended, as far as this host can tell.
+  [[nodiscard]] bool gone(int rank) const { return peers_.at(static_cast<std::size_t>(rank)).link.gone(); }
+  /// Its process where it is on this host, else 0.
+  [[nodiscard]] pid_t process(int rank) const { return peers_.at(static_cast<std::size_t>(rank)).link.process(); }
+
+ private:
+  struct Peer {
+    RankLink link;
+    std::unique_ptr<remote::Conversation> conversation{};
+    std::optional<std::string> lost{};
+  };
+
+  [[nodiscard]] std::vector<int> share_of_processors(MPI_Comm on_this_host) const;
+
+  std::unique_ptr<remote::Worker> worker_;
+  int rank_ = 0, size_ = 1;
+  std::vector<Peer> peers_;  // by rank; a worker uses the manager's alone
+  std::vector<int> processors_;
+};
+
+}  // namespace tunewright::measurers::mpi
+
+#if TUNEWRIGHT_DEFINES(mpi)
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/host_target.hpp"
+
+namespace tunewright::measurers::mpi {
+
+namespace world {
+inline constexpr int end_tag = 0;  // no kind of frame has this number
+inline constexpr std::size_t outgoing_limit_bytes = std::size_t{64} << 20;
+
+inline void require_success(int status, const char* call) {
+  if (status == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(status, text.data(), &length);
+  throw std::runtime_error(std::string(call) + ": " + text.data());
+}
+
+/// Sleeps a little longer each time.
+class Pause {
+ public:
+  void operator()() {
+    ::usleep(microseconds_);
+    microseconds_ = std::min(2 * microseconds_, 500U);
+  }
+
+ private:
+  unsigned microseconds_ = 15;
+};
+}  // namespace world
+
+TUNEWRIGHT_INLINE bool RankLink::gone() const noexcept {
+  return process_ > 0 && ::kill(process_, 0) != 0 && errno == ESRCH;
+}
+
+TUNEWRIGHT_INLINE void RankLink::reap() {
+  for (auto at = outgoing_.begin(); at != outgoing_.end();) {
+    int done = 0;
+    if (MPI_Test(&at->request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+      throw remote::Disconnected("MPI reports that a message to it failed");
+    if (done == 0) return;  // messages to one rank are taken in order
+    outgoing_bytes_ -= at->bytes.size();
+    at = outgoing_.erase(at);
+  }
+}
+
+TUNEWRIGHT_INLINE void RankLink::post(int tag, std::span<const char> payload) {
+  Outgoing& message = outgoing_.emplace_back(Outgoing{{payload.begin(), payload.end()}});
+  outgoing_bytes_ += payload.size();
+  if (MPI_Isend(message.bytes.data(), static_cast<int>(payload.size()), MPI_BYTE, rank_, tag, MPI_COMM_WORLD,
+                &message.request) != MPI_SUCCESS)
+    throw remote::Disconnected("MPI reports that nothing can be sent to it");
+}
+
+TUNEWRIGHT_INLINE void RankLink::send(remote::FrameKind kind, std::span<const char> payload, Seconds timeout) {
+  if (payload.size() > 0x7fffffffU) throw std::length_error("a frame of 2 GiB or more does not travel over MPI");
+  const auto start = std::chrono::steady_clock::now();
+  reap();
+  for (world::Pause pause; outgoing_bytes_ > world::outgoing_limit_bytes; reap()) {
+    if (gone()) throw remote::Disconnected("it has ended");
+    if (timeout.count() >= 0 && std::chrono::steady_clock::now() - start > timeout)
+      throw remote::Disconnected("it did not take a message for " + std::to_string(timeout.count()) + " s");
+    pause();
+  }
+  post(static_cast<int>(kind), payload);
+}
+
+TUNEWRIGHT_INLINE remote::Frame RankLink::receive(Seconds timeout) {
+  const auto start = std::chrono::steady_clock::now();
+  MPI_Status status;
+  for (world::Pause pause;; pause()) {
+    int there = 0;
+    if (MPI_Iprobe(rank_, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status) != MPI_SUCCESS)
+      throw remote::Disconnected("MPI reports that it cannot be heard");
+    if (there != 0) break;
+    reap();
+    if (gone()) throw remote::Disconnected("it has ended");
+    if (timeout.count() >= 0 && std::chrono::steady_clock::now() - start > timeout)
+      throw remote::Disconnected("it was not heard of for " + std::to_string(timeout.count()) + " s");
+  }
+  int bytes = 0;
+  MPI_Get_count(&status, MPI_BYTE, &bytes);
+  if (bytes < 0 || static_cast<std::size_t>(bytes) > receive_limit_) {
+    throw remote::ProtocolError("a frame of " + std::to_string(bytes) + " bytes, where at most " +
+                                std::to_string(receive_limit_) + " are taken");
+  }
+  remote::Frame frame{static_cast<remote::FrameKind>(status.MPI_TAG),
+                      std::vector<char>(static_cast<std::size_t>(bytes))};
+  if (MPI_Recv(frame.payload.data(), bytes, MPI_BYTE, rank_, status.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) !=
+      MPI_SUCCESS)
+    throw remote::Disconnected("MPI reports that a message from it failed");
+  if (status.MPI_TAG == world::end_tag) {
+    finalizes_ = bytes == 1;
+    throw remote::Disconnected("it has ended the conversation");
+  }
+  return frame;
+}
+
+TUNEWRIGHT_INLINE void RankLink::close(bool finalize) {
+  const char all_leave = 1;
+  post(world::end_tag, std::span(&all_leave, finalize ? 1 : 0));
+  for (int turn = 0; turn < 2000 && !outgoing_.empty() && !gone(); ++turn) {
+    reap();
+    ::usleep(500);
+  }
+}
+
+TUNEWRIGHT_INLINE World::World() {
+  int begun = 0;
+  MPI_Initialized(&begun);
+  if (begun != 0) throw std::logic_error("MPI runs already; make one mpi::World, and let it start MPI");
+  worker_ = std::make_unique<remote::Worker>();
+  world::require_success(MPI_Init(nullptr, nullptr), "MPI_Init");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+
+  MPI_Comm on_this_host = MPI_COMM_NULL;
+  world::require_success(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &on_this_host),
+                         "MPI_Comm_split_type");
+  int count = 0;
+  MPI_Comm_size(on_this_host, &count);
+  const std::array<int, 2> own{rank_, static_cast<int>(::getpid())};
+  std::vector<std::array<int, 2>> near(static_cast<std::size_t>(count));
+  world::require_success(MPI_Allgather(own.data(), 2, MPI_INT, near.data(), 2, MPI_INT, on_this_host), "MPI_Allgather");
+  processors_ = share_of_processors(on_this_host);
+  MPI_Comm_free(&on_this_host);
+
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto at = std::find_if(near.begin(), near.end(), [&](const auto& one) { return one[0] == rank; });
+    // In another container a number may be nobody's.
+    const pid_t process = at != near.end() && ::kill((*at)[1], 0) == 0 ? (*at)[1] : 0;
+    peers_.push_back({RankLink(rank, process, is_manager() ? remote::reply_limit_bytes : remote::request_limit_bytes)});
+  }
+  if (is_manager()) worker_.reset();
+}
+
+TUNEWRIGHT_INLINE std::vector<int> World::share_of_processors(MPI_Comm on_this_host) const {
+  const std::vector<int> processors = host_processors();
+  StableHash hash;
+  for (const int processor : processors) hash.add(static_cast<std::uint64_t>(processor));
+  const std::array<std::uint64_t, 2> own{static_cast<std::uint64_t>(rank_), hash.value()};
+  int count = 0;
+  MPI_Comm_size(on_this_host, &count);
+  std::vector<std::array<std::uint64_t, 2>> all(static_cast<std::size_t>(count));
+  world::require_success(MPI_Allgather(own.data(), 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, on_this_host),
+                         "MPI_Allgather");
+  std::size_t sharing = 0, before = 0;
+  for (const auto& [rank, set] : all) {
+    if (rank == 0 || set != own[1]) continue;  // the manager compiles on what is left of time
+    ++sharing;
+    if (rank < own[0]) ++before;
+  }
+  if (rank_ == 0 || sharing <= 1 || processors.empty()) return processors;
+  const std::size_t each = processors.size() / sharing;
+  if (each == 0) {
+    std::fprintf(stderr, "rank %d: %zu ranks measure on %zu processors and disturb each other\n", rank_, sharing,
+                 processors.size());
+    return {processors[before % processors.size()]};
+  }
+  const auto begin = processors.begin() + static_cast<std::ptrdiff_t>(before * each);
+  return {begin, begin + static_cast<std::ptrdiff_t>(each)};
+}
+
+TUNEWRIGHT_INLINE World::~World() {
+  bool finalize = is_manager()
+                      ? std::none_of(peers_.begin(), peers_.end(),
+                                     [](const Peer& peer) { return peer.lost.has_value() || peer.link.gone(); })
+                      : peers_.front().link.finalizes();
+  if (is_manager()) {
+    for (int rank = 1; rank < size_; ++rank) {
+      Peer& peer = peers_[static_cast<std::size_t>(rank)];
+      if (peer.lost || peer.link.gone()) continue;
+      try {
+        peer.link.close(finalize);
+      } catch (const std::exception&) {  // it ends by itself when it misses this process
+      }
+    }
+  }
+  if (finalize) MPI_Finalize();
+}
+
+TUNEWRIGHT_INLINE int World::serve(remote::ServeOptions options) {
+  if (is_manager())
+    throw std::logic_error("rank 0 tunes and does not serve; start the program with mpirun and more ranks");
+  if (options.processors.empty()) options.processors = processors_;
+  worker_->serve(peers_.front().link, options);
+  return 0;
+}
+
+TUNEWRIGHT_INLINE remote::Conversation& World::worker(int rank, Seconds timeout) {
+  if (!is_manager() || rank < 1 || rank >= size_) {
+    throw std::logic_error("rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " asked for worker " +
+                           std::to_string(rank) + "; rank 0 has workers, from 1 on");
+  }
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  if (!peer.conversation) peer.conversation = std::make_unique<remote::Conversation>(peer.link, timeout);
+  return *peer.conversation;
+}
+
+TUNEWRIGHT_INLINE std::optional<int> World::wait(Seconds timeout) {
+  const auto start = std::chrono::steady_clock::now();
+  for (world::Pause pause;; pause()) {
+    int there = 0;
+    MPI_Status status;
+    world::require_success(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status), "MPI_Iprobe");
+    if (there != 0) {
+      if (!lost(status.MPI_SOURCE)) return status.MPI_SOURCE;
+      // What a rank says that was given up already is nobody's.
+      try {
+        static_cast<void>(peers_[static_cast<std::size_t>(status.MPI_SOURCE)].link.receive(Seconds(0)));
+      } catch (const std::exception&) {
+      }
+      continue;
+    }
+    if (std::chrono::steady_clock::now() - start >= timeout) return std::nullopt;
+  }
+}
+
+TUNEWRIGHT_INLINE void World::lose(int rank, const std::string& reason) {
+  std::optional<std::string>& why = peers_.at(static_cast<std::size_t>(rank)).lost;
+  if (!why) why = reason;
+}
+
+}  // namespace tunewright::measurers::mpi
+
+#endif

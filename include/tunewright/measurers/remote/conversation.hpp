@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/measurers/remote/frames.hpp"
+#include "tunewright/measurers/remote/messages.hpp"
+
+namespace tunewright::measurers::remote {
+
+/// The host's side of the protocol, over a carrier that it does not own.
+///
+/// Every call throws `Disconnected` or `ProtocolError` when there is no going on; the worker is of no use then.
+class Conversation {
+ public:
+  /// Waits for the worker to introduce itself. `timeout` is also how long it may take to accept a message.
+  Conversation(FrameCarrier& carrier, Seconds timeout);
+
+  [[nodiscard]] const Device& device() const noexcept { return device_; }
+
+  /// Makes the worker ready for kernels of a task; `data` are asked for only if it has not got them. Throws
+  /// `std::invalid_argument` with the worker's words when it refuses the task.
+  void set_task(const SetTask& task, std::span<const char> data);
+
+  void send(const MeasureRequest& request) { carrier_.send(FrameKind::Measure, to_bytes(request), timeout_); }
+  [[nodiscard]] MeasureResult receive(Seconds timeout) { return expect<MeasureResult>(FrameKind::Result, timeout); }
+
+ private:
+  template <class Message>
+  [[nodiscard]] Message expect(FrameKind kind, Seconds timeout) {
+    const Frame frame = carrier_.receive(timeout);
+    if (frame.kind != kind) {
+      throw ProtocolError("it sent a frame of kind " + std::to_string(static_cast<std::uint32_t>(frame.kind)) +
+                          " where " + std::to_string(static_cast<std::uint32_t>(kind)) + " was expected");
+    }
+    return from_bytes<Message>(frame.payload);
+  }
+
+  FrameCarrier& carrier_;
+  Seconds timeout_;
+  Device device_;
+};
+
+}  // namespace tunewright::measurers::remote
+
+#if TUNEWRIGHT_DEFINES(remote)
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+
+namespace tunewright::measurers::remote {
+
+TUNEWRIGHT_INLINE Conversation::Conversation(FrameCarrier& carrier, Seconds timeout)
+    : carrier_(carrier), timeout_(timeout), device_(expect<Hello>(FrameKind::Hello, timeout).device) {}
+
+TUNEWRIGHT_INLINE void Conversation::set_task(const SetTask& task, std::span<const char> data) {
+  carrier_.send(FrameKind::SetTask, to_bytes(task), timeout_);
+  auto answer = expect<TaskAnswer>(FrameKind::TaskAnswer, timeout_);
+  if (answer.kind == TaskAnswer::Kind::SendIt) {
+    for (std::size_t done = 0; done < data.size(); done += task_part_bytes)
+      carrier_.send(FrameKind::TaskPart, data.subspan(done, std::min(task_part_bytes, data.size() - done)), timeout_);
+    answer = expect<TaskAnswer>(FrameKind::TaskAnswer, timeout_);
+  }
+  if (answer.kind == TaskAnswer::Kind::SendIt) throw ProtocolError("it asks for the task's data again");
+  if (answer.kind == TaskAnswer::Kind::Refused)
+    throw std::invalid_argument("the worker refuses the task: " + answer.reason);
+}
+
+}  // namespace tunewright::measurers::remote
+
+#endif
