@@ -97,7 +97,7 @@ class Child {
     if (!processors_.empty()) allow(0, std::span(processors_).first(1));
   }
 
-  /// For the first call of a native kernel: it may start threads of its own, and they inherit what the caller
+  /// Precedes the first call of a native kernel: it may start threads of its own, and they inherit what the caller
   /// is allowed.
   void use_all_processors() const {
     if (!processors_.empty()) allow(0, processors_);

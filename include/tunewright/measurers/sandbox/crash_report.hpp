@@ -72,6 +72,8 @@ TUNEWRIGHT_INLINE void on_signal(int signal, siginfo_t* info, void* context) {
   // Codes above 0 come from the hardware; only those have an address.
   const bool has_address = info != nullptr && info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS);
   reply.address = has_address ? reinterpret_cast<std::uintptr_t>(info->si_addr) : 0;
+  if (info != nullptr && info->si_code > 0 && signal == SIGSYS)
+    reply.address = static_cast<std::uintptr_t>(info->si_syscall);
 #if defined(__x86_64__)
   if (const auto* machine = static_cast<const ucontext_t*>(context)) {
     reply.stack_pointer = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP]);
@@ -110,7 +112,7 @@ TUNEWRIGHT_INLINE void install(int report_socket) {
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   ::sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGXFSZ}) {
     if (::sigaction(signal, &action, nullptr) != 0) throw_system_error("sigaction");
   }
   // Runs before every handler registered earlier, so nothing of the tuner (leak checks, test reports) runs in
@@ -153,6 +155,11 @@ TUNEWRIGHT_INLINE Failure failure_of(const Reply& reply) {
     }
     return {Fault::RunError, name + ": " + verb + " at " + at + ", far from every buffer"};
   }
+  if (reply.signal == SIGSYS) {
+    return {Fault::RunError, name + ": made system call " + std::to_string(reply.address) +
+                                 ", which kernels may not make (no processes, connections or files to write)"};
+  }
+  if (reply.signal == SIGXFSZ) return {Fault::RunError, name + ": wrote more to a file than kernels may"};
   return {Fault::RunError, "ended by " + name};
 }
 

@@ -49,7 +49,7 @@ struct TaskData {
   std::vector<TensorContents> inputs;
   std::vector<ExpectedOutput> outputs;
 
-  /// Of tensors and expected values.
+  /// Size of tensors and expected values.
   [[nodiscard]] std::size_t bytes() const noexcept;
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/measurers/sandbox/confinement.hpp"
 
 namespace tunewright::measurers {
 
@@ -46,6 +47,8 @@ struct WorkerParts {
   /// Answers a worker's requests until its socket closes, in place of what runs kernels on this machine's
   /// processors; for kernels that run on a device.
   std::function<void(int socket)> serve{};
+  /// Of the process that runs kernels; not where `serve` does, since drivers of devices need more.
+  sandbox::Confinement confinement{};
 };
 
 }  // namespace tunewright::measurers

@@ -204,6 +204,7 @@ TUNEWRIGHT_INLINE void Zygote::be_worker(int socket, pid_t zygote, const WorkerP
   } else {
     // The tuner may have asked only after the zygote was forked. Where there are no such registers this fails.
     (void)host::permit_tile_registers();
+    confine(parts.confinement);
     Child(socket, parts).serve();
   }
 }

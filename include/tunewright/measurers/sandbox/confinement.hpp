@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "tunewright/detail/config.hpp"
+
+/// What a process that runs kernels may ask of the system: memory, and threads of its own. Code that a search space
+/// makes asks for nothing; this is for code that comes from elsewhere, and for mistakes.
+namespace tunewright::measurers::sandbox {
+
+struct Confinement {
+  /// Refuse system calls that reach other processes, the network, or files to write. A kernel that makes one ends with
+  /// SIGSYS.
+  bool filter_system_calls = true;
+  /// Writable memory beyond what the process has at its start; 0: half of the machine's.
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t open_files = 256;
+  /// How far files may grow that the process was given to write, such as a log behind standard error.
+  std::uint64_t file_bytes = std::uint64_t{1} << 30;
+};
+
+/// Whether this system filters calls: Linux built so, and no emulator of processors in between.
+[[nodiscard]] bool can_filter_system_calls() noexcept;
+
+/// Confines this process and what threads it will have, for good. What a system does not offer is left out; numbers
+/// that are above what the process may have already stay as they are. Kernels are as fast as without: the filter costs
+/// when the system is called, and asks for no mitigation that slows other code down.
+void confine(const Confinement& limits);
+
+/// Filters the system calls of a process that hands kernels to those that run them, as `confine` does, except that it
+/// may still share memory and sockets that it has. For a worker, once it has forked what starts these processes.
+void confine_worker();
+
+}  // namespace tunewright::measurers::sandbox
+
+#if TUNEWRIGHT_DEFINES(sandbox)
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+namespace tunewright::measurers::sandbox {
+
+namespace confinement {
+
+#if defined(__x86_64__)
+inline constexpr std::uint32_t architecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+inline constexpr std::uint32_t architecture = AUDIT_ARCH_AARCH64;
+#else
+inline constexpr std::uint32_t architecture = 0;
+#endif
+
+/// A program for the kernel's filter, which sees number and arguments of a call.
+class Filter {
+ public:
+  Filter() {
+    load(offsetof(seccomp_data, arch));
+    unless_equal(architecture, 1);
+    add(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    load(offsetof(seccomp_data, nr));
+#if defined(__x86_64__)
+    jump(BPF_JGE, 0x40000000, 0, 1);  // the same calls under other numbers
+    refuse();
+#endif
+  }
+
+  void refuse(std::uint32_t call) {
+    jump(BPF_JEQ, call, 0, 1);
+    refuse();
+  }
+  /// As if the system were too old for it: libraries then take the older call, whose arguments can be looked at.
+  void hide(std::uint32_t call) {
+    jump(BPF_JEQ, call, 0, 1);
+    add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS);
+  }
+  /// Refuses the call unless its argument is this value.
+  void require_equal(std::uint32_t call, unsigned argument, std::uint32_t value) {
+    jump(BPF_JEQ, call, 0, 4);
+    load_argument(argument);
+    jump(BPF_JEQ, value, 1, 0);
+    refuse();
+    allow();
+  }
+  /// Refuses the call if its argument is this value.
+  void refuse_equal(std::uint32_t call, unsigned argument, std::uint32_t value) {
+    jump(BPF_JEQ, call, 0, 4);
+    load_argument(argument);
+    jump(BPF_JEQ, value, 0, 1);
+    refuse();
+    allow();
+  }
+  /// Refuses the call unless one of these bits of its argument is set.
+  void require_bits(std::uint32_t call, unsigned argument, std::uint32_t bits) {
+    jump(BPF_JEQ, call, 0, 4);
+    load_argument(argument);
+    jump(BPF_JSET, bits, 1, 0);
+    refuse();
+    allow();
+  }
+  /// Refuses the call if one of `bits` of its argument is set, and one of `others` too where any are given.
+  void refuse_bits(std::uint32_t call, unsigned argument, std::uint32_t bits, std::uint32_t others = 0) {
+    const bool two = others != 0;
+    jump(BPF_JEQ, call, 0, two ? 5 : 4);
+    load_argument(argument);
+    if (two) jump(BPF_JSET, others, 0, 2);
+    jump(BPF_JSET, bits, 0, 1);
+    refuse();
+    allow();
+  }
+  /// Refuses the call unless its argument, a pointer, is null.
+  void require_null(std::uint32_t call, unsigned argument) {
+    jump(BPF_JEQ, call, 0, 6);
+    load_argument(argument);
+    jump(BPF_JEQ, 0, 0, 2);
+    load_upper_half(argument);
+    jump(BPF_JEQ, 0, 1, 0);
+    refuse();
+    allow();
+  }
+  [[nodiscard]] std::vector<sock_filter> take() {
+    allow();
+    return std::move(code_);
+  }
+
+ private:
+  void add(unsigned code, std::uint32_t value) { code_.push_back({static_cast<std::uint16_t>(code), 0, 0, value}); }
+  void load(std::size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset)); }
+  /// Its lower half: flags, processes and descriptors have no other.
+  void load_argument(unsigned argument) { load(offsetof(seccomp_data, args) + 8 * std::size_t{argument}); }
+  void load_upper_half(unsigned argument) { load(offsetof(seccomp_data, args) + 8 * std::size_t{argument} + 4); }
+  void jump(unsigned test, std::uint32_t value, unsigned if_true, unsigned if_false) {
+    code_.push_back({static_cast<std::uint16_t>(BPF_JMP | test | BPF_K), static_cast<std::uint8_t>(if_true),
+                     static_cast<std::uint8_t>(if_false), value});
+  }
+  void unless_equal(std::uint32_t value, unsigned skip) { jump(BPF_JEQ, value, skip, 0); }
+  void refuse() { add(BPF_RET | BPF_K, SECCOMP_RET_TRAP); }
+  void allow() { add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW); }
+
+  std::vector<sock_filter> code_;
+};
+
+[[nodiscard]] inline std::vector<sock_filter> filter_for(std::uint32_t process, bool runs_kernels) {
+  Filter filter;
+  if (runs_kernels) {
+    for (const long call : {SYS_socketpair, SYS_sendto, SYS_memfd_create})
+      filter.refuse(static_cast<std::uint32_t>(call));
+  }
+  for (const long call : {
+           // the network, and calls that go around this filter
+           SYS_socket,
+           SYS_connect,
+           SYS_bind,
+           SYS_listen,
+           SYS_accept,
+           SYS_accept4,
+
+           SYS_sendmmsg,
+           SYS_io_uring_setup,
+           SYS_io_uring_enter,
+           SYS_io_uring_register,
+           // other processes; memory that no limit counts
+           SYS_execve,
+           SYS_execveat,
+           SYS_ptrace,
+           SYS_process_vm_readv,
+           SYS_process_vm_writev,
+           SYS_pidfd_open,
+           SYS_pidfd_send_signal,
+           SYS_tkill,
+           SYS_rt_sigqueueinfo,
+           SYS_rt_tgsigqueueinfo,
+           SYS_setsid,
+           SYS_setpgid,
+           SYS_unshare,
+           SYS_setns,
+
+           SYS_shmget,
+           SYS_msgget,
+           SYS_semget,
+           SYS_userfaultfd,
+           SYS_bpf,
+           SYS_perf_event_open,
+           SYS_keyctl,
+           SYS_add_key,
+           SYS_request_key,
+           SYS_setrlimit,
+           // files
+           SYS_truncate,
+           SYS_unlinkat,
+           SYS_renameat2,
+           SYS_linkat,
+           SYS_symlinkat,
+           SYS_mkdirat,
+           SYS_mknodat,
+           SYS_fchmodat,
+           SYS_fchmod,
+           SYS_fchownat,
+           SYS_fchown,
+           SYS_utimensat,
+           SYS_setxattr,
+           SYS_lsetxattr,
+           SYS_fsetxattr,
+           SYS_fallocate,
+           SYS_mount,
+           SYS_umount2,
+           SYS_pivot_root,
+           SYS_chroot,
+           SYS_open_by_handle_at,
+           SYS_mq_open,
+           // the machine
+           SYS_reboot,
+           SYS_kexec_load,
+           SYS_init_module,
+           SYS_finit_module,
+           SYS_delete_module,
+           SYS_swapon,
+           SYS_swapoff,
+           SYS_settimeofday,
+           SYS_clock_settime,
+           SYS_sethostname,
+           SYS_acct,
+           SYS_quotactl,
+#if defined(__x86_64__)
+           SYS_fork,
+           SYS_vfork,
+           SYS_creat,
+           SYS_unlink,
+           SYS_rename,
+           SYS_renameat,
+           SYS_link,
+           SYS_symlink,
+           SYS_mkdir,
+           SYS_rmdir,
+           SYS_mknod,
+           SYS_chmod,
+           SYS_chown,
+           SYS_lchown,
+           SYS_utime,
+           SYS_utimes,
+           SYS_futimesat,
+           SYS_iopl,
+           SYS_ioperm,
+           SYS_modify_ldt,
+#endif
+       })
+    filter.refuse(static_cast<std::uint32_t>(call));
+  filter.hide(SYS_clone3);
+  filter.hide(SYS_openat2);
+  filter.require_bits(SYS_clone, 0, CLONE_THREAD);
+  filter.require_equal(SYS_kill, 0, process);
+  filter.require_equal(SYS_tgkill, 0, process);
+  filter.require_null(SYS_prlimit64, 2);  // limits may be read
+  constexpr std::uint32_t to_write = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
+  filter.refuse_bits(SYS_openat, 2, to_write);
+#if defined(__x86_64__)
+  filter.refuse_bits(SYS_open, 1, to_write);
+#endif
+  // Shared memory is in no limit of the process.
+  filter.refuse_bits(SYS_mmap, 3, MAP_SHARED, MAP_ANONYMOUS);
+  filter.refuse_equal(SYS_ioctl, 1, TIOCSTI);  // types into the terminal
+  return filter.take();
+}
+
+inline void limit(decltype(RLIMIT_DATA) what, std::uint64_t value) {
+  rlimit now{};
+  if (::getrlimit(what, &now) != 0 || now.rlim_max <= value) return;
+  now.rlim_cur = now.rlim_max = value;
+  static_cast<void>(::setrlimit(what, &now));
+}
+
+/// Bytes of this process that `RLIMIT_DATA` counts.
+[[nodiscard]] inline std::uint64_t writable_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t pages = 0;
+  for (int field = 0; field < 6; ++field) file >> pages;
+  return file ? pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+}  // namespace confinement
+
+TUNEWRIGHT_INLINE bool can_filter_system_calls() noexcept {
+  const std::uint32_t action = SECCOMP_RET_TRAP;
+  return confinement::architecture != 0 && ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+namespace confinement {
+inline void install(bool runs_kernels) {
+  if (!can_filter_system_calls()) return;
+  std::vector<sock_filter> code = filter_for(static_cast<std::uint32_t>(::getpid()), runs_kernels);
+  const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
+  // Without the flag some kernels turn off speculation past stores for the process, which slows all its code down.
+  static_cast<void>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program));
+}
+}  // namespace confinement
+
+TUNEWRIGHT_INLINE void confine(const Confinement& limits) {
+  const std::uint64_t machine =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (const std::uint64_t present = confinement::writable_bytes(); present > 0)
+    confinement::limit(RLIMIT_DATA, present + (limits.memory_bytes > 0 ? limits.memory_bytes : machine / 2));
+  confinement::limit(RLIMIT_NOFILE, limits.open_files);
+  confinement::limit(RLIMIT_FSIZE, limits.file_bytes);
+  if (limits.filter_system_calls) confinement::install(true);
+}
+
+TUNEWRIGHT_INLINE void confine_worker() { confinement::install(false); }
+
+}  // namespace tunewright::measurers::sandbox
+
+#endif
