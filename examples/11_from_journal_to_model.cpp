@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "tunewright/data/journal.hpp"
-#include "tunewright/data/train_on_journals.hpp"
 #include "tunewright/explorers/uniform.hpp"
 #include "tunewright/features/per_statement.hpp"
 #include "tunewright/measurers/simulated.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/models/model_file.hpp"
+#include "tunewright/models/train_on_journals.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/random.hpp"
@@ -84,8 +84,8 @@ int main() {
   const Space space;
   const features::PerStatement featurizer;
   // Reads the journals, which tell their tasks, holds one task back, trains on the others, and judges by the one.
-  const auto trained = data::train_on_journals(models::Mlp::quick(), paths, space, featurizer,
-                                               {.split = data::by_task, .test_share = 0.2, .seed = 1});
+  const auto trained = models::train_on_journals(models::Mlp::quick(), paths, space, featurizer,
+                                                 {.split = data::by_task, .test_share = 0.2, .seed = 1});
   std::printf("%s\n", summary(trained.journals.report).c_str());
   std::printf("pairs of the unknown task ranked right: %.2f\n", trained.scores.pairwise_accuracy);
 

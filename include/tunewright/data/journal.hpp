@@ -284,7 +284,8 @@ TUNEWRIGHT_INLINE bool Journal::read_by_index(const std::set<std::uint64_t>& wan
     return true;
   } catch (const std::runtime_error& error) {
     // A folder that cannot be written to holds no index; the journal is read as a whole.
-    if (options_.warnings != nullptr) *options_.warnings << error.what() << "; reading the whole journal" << std::endl;
+    if (options_.warnings != nullptr)
+      *options_.warnings << error.what() << "; reading the whole journal\n" << std::flush;
     contents = {};
     return false;
   }
@@ -310,7 +311,7 @@ TUNEWRIGHT_INLINE void Journal::warn(const JournalContents& contents) const {
     out << "; line " << contents.bad[i].number << ": " << contents.bad[i].reason;
   }
   if (contents.bad.size() > shown) out << "; and " << contents.bad.size() - shown << " more";
-  out << std::endl;
+  out << '\n' << std::flush;
 }
 
 TUNEWRIGHT_INLINE std::optional<Record> best_record(const std::string& path, const Task& task) {

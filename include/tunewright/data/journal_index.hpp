@@ -12,6 +12,7 @@
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/bad_line.hpp"
+#include "tunewright/data/journal_index/format.hpp"
 #include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
@@ -39,13 +40,8 @@ class JournalIndex {
   JournalIndex& operator=(JournalIndex&&) = delete;
   ~JournalIndex();
 
-  struct TaskEntry {
-    std::uint64_t lines = 0;           ///< that say they are records of the task
-    std::uint64_t last = 0;            ///< number of the last run of lines, from 1; 0: there are none
-    std::uint64_t described_at = 0;    ///< first byte of the line that describes the task
-    std::uint64_t described_line = 0;  ///< its number, from 1; 0: there is none
-  };
-  /// By hash of the task.
+  using TaskEntry = journal_index::TaskEntry;
+  /// Entries by the hash of their task.
   [[nodiscard]] const std::map<std::uint64_t, TaskEntry>& tasks() const noexcept { return tasks_; }
   /// Whole lines of the journal, blank ones among them.
   [[nodiscard]] std::uint64_t lines() const noexcept { return header_.lines; }
@@ -74,22 +70,7 @@ class JournalIndex {
   [[nodiscard]] std::vector<BadLine> bad_lines() const;
 
  private:
-  /// Lines of one task without others in between. Chained backwards.
-  struct Run {
-    std::uint64_t offset = 0;    ///< in the journal
-    std::uint64_t previous = 0;  ///< number of the task's run before this one, from 1
-    std::uint64_t line = 0;      ///< of the first, from 1
-    std::uint64_t bytes = 0;
-    std::uint64_t lines = 0;
-  };
-  struct Header {
-    std::uint64_t magic = 0, covered = 0, lines = 0, other_lines = 0, runs = 0, tasks = 0, last_other = 0;
-    std::uint64_t first_bytes = 0;  ///< hash of the journal's
-    std::uint64_t last_bytes = 0;   ///< hash of those before `covered`
-    std::uint64_t table = 0;        ///< hash of the tasks
-    std::uint64_t checksum = 0;     ///< of the above
-  };
-  class Builder;
+  using Run = journal_index::Run;
 
   [[nodiscard]] bool load();
   [[nodiscard]] bool is_of_this_journal() const;
@@ -103,12 +84,11 @@ class JournalIndex {
   [[nodiscard]] std::runtime_error damaged() const;
   [[nodiscard]] std::string text_at(std::uint64_t offset, std::uint64_t bytes) const;
   [[nodiscard]] std::uint64_t hash_of(std::uint64_t begin, std::uint64_t end) const;
-  [[nodiscard]] static std::uint64_t checksum_of(const Header& header);
   void close() noexcept;
 
   std::string journal_;
   int journal_fd_ = -1, index_fd_ = -1;
-  Header header_;
+  journal_index::Header header_;
   std::map<std::uint64_t, TaskEntry> tasks_;
   std::uint64_t bytes_read_ = 0;
 };
@@ -126,114 +106,16 @@ class JournalIndex {
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/data/journal_index/builder.hpp"
 #include "tunewright/data/positioned_io.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
 
 namespace tunewright::data {
-
-namespace journal_index {
-inline constexpr std::uint64_t magic = 0x3130584449525754;  // "TWRIDX01"
-/// Runs are read at once, so they are kept short.
-inline constexpr std::uint64_t longest_run_bytes = std::uint64_t{1} << 20;
-inline constexpr std::uint64_t hashed_bytes = 4096;
-
-struct StoredTask {
-  std::uint64_t task, lines, last, described_at, described_line;
-};
-
-/// What a line says it is, by how every writer of this library begins it.
-struct LineHead {
-  int schema = 0;  ///< 0: neither a record nor a description
-  std::uint64_t task = 0;
-};
-[[nodiscard]] inline LineHead head_of(std::string_view line) {
-  constexpr std::string_view begin = "{\"schema\":", middle = ",\"task\":\"";
-  LineHead head;
-  if (line.size() < begin.size() + 1 + middle.size() + 16 || !line.starts_with(begin) ||
-      line.substr(begin.size() + 1, middle.size()) != middle)
-    return head;
-  for (const char c : line.substr(begin.size() + 1 + middle.size(), 16)) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-    if (digit < 0) return head;
-    head.task = head.task * 16 + static_cast<std::uint64_t>(digit);
-  }
-  const char version = line[begin.size()];
-  if (version == '1' || version == '2') head.schema = version - '0';
-  return head;
-}
-/// The same of lines that other programs wrote, whose members stand in any order.
-[[nodiscard]] inline LineHead head_of_any(std::string_view line) {
-  if (const LineHead head = head_of(line); head.schema != 0) return head;
-  try {
-    if (describes_task(line)) return {task_schema, stable_hash(task_from_line(line))};
-    return {record_schema, from_line(line).task};
-  } catch (const std::exception&) {
-    return {};
-  }
-}
-}  // namespace journal_index
-
-/// Adds lines to an index.
-class JournalIndex::Builder {
- public:
-  explicit Builder(JournalIndex& index) : index_(index), runs_(index.index_fd_, offset_of(index.header_.runs)) {}
-
-  static std::uint64_t offset_of(std::uint64_t runs) { return sizeof(Header) + runs * sizeof(Run); }
-
-  void add(std::uint64_t offset, std::string_view line) {
-    Header& header = index_.header_;
-    ++header.lines;
-    if (line.empty()) return;
-    const journal_index::LineHead head = journal_index::head_of_any(line);
-    if (head.schema == task_schema) {
-      TaskEntry& task = index_.tasks_[head.task];
-      if (task.described_line == 0) {
-        task.described_at = offset;
-        task.described_line = header.lines;
-      }
-      return;
-    }
-    const bool is_record = head.schema != 0;
-    if (!open_ || is_record != open_is_record_ || head.task != open_task_ || offset != run_.offset + run_.bytes ||
-        run_.bytes + line.size() > journal_index::longest_run_bytes) {
-      finish();
-      open_ = true;
-      open_is_record_ = is_record;
-      open_task_ = head.task;
-      run_ = {offset, is_record ? index_.tasks_[head.task].last : header.last_other, header.lines, 0, 0};
-    }
-    run_.bytes += line.size() + 1;
-    ++run_.lines;
-    if (is_record)
-      ++index_.tasks_[head.task].lines;
-    else
-      ++header.other_lines;
-  }
-  void finish() {
-    if (!open_) return;
-    runs_.append(&run_, sizeof run_);
-    ++index_.header_.runs;
-    (open_is_record_ ? index_.tasks_[open_task_].last : index_.header_.last_other) = index_.header_.runs;
-    open_ = false;
-  }
-  void flush() {
-    finish();
-    runs_.flush();
-  }
-
- private:
-  JournalIndex& index_;
-  BufferedWriter runs_;
-  Run run_;
-  bool open_ = false, open_is_record_ = false;
-  std::uint64_t open_task_ = 0;
-};
 
 TUNEWRIGHT_INLINE JournalIndex::JournalIndex(const std::string& journal) : journal_(journal) {
   const auto refuse = [&](const std::string& path, const char* what) {
@@ -278,26 +160,15 @@ TUNEWRIGHT_INLINE void JournalIndex::close() noexcept {
   if (index_fd_ >= 0) ::close(std::exchange(index_fd_, -1));
 }
 
-TUNEWRIGHT_INLINE std::uint64_t JournalIndex::checksum_of(const Header& header) {
-  StableHash hash;
-  for (const std::uint64_t value :
-       {header.magic, header.covered, header.lines, header.other_lines, header.runs, header.tasks, header.last_other,
-        header.first_bytes, header.last_bytes, header.table})
-    hash.add(value);
-  return hash.value();
-}
-
 TUNEWRIGHT_INLINE bool JournalIndex::load() {
   if (!read_at(index_fd_, 0, &header_, sizeof header_)) return false;
-  if (header_.magic != journal_index::magic || header_.checksum != checksum_of(header_)) return false;
-  std::uint64_t at = Builder::offset_of(header_.runs);
+  if (header_.magic != journal_index::magic || header_.checksum != journal_index::checksum_of(header_)) return false;
+  std::uint64_t at = journal_index::offset_of_run(header_.runs);
   StableHash table;
   for (std::uint64_t t = 0; t < header_.tasks; ++t, at += sizeof(journal_index::StoredTask)) {
     journal_index::StoredTask stored{};
     if (!read_at(index_fd_, at, &stored, sizeof stored)) return false;
-    for (const std::uint64_t value :
-         {stored.task, stored.lines, stored.last, stored.described_at, stored.described_line})
-      table.add(value);
+    journal_index::add(table, stored);
     tasks_[stored.task] = {stored.lines, stored.last, stored.described_at, stored.described_line};
   }
   return table.value() == header_.table;
@@ -316,7 +187,7 @@ TUNEWRIGHT_INLINE bool JournalIndex::is_of_this_journal() const {
 }
 
 TUNEWRIGHT_INLINE void JournalIndex::extend() {
-  Builder builder(*this);
+  journal_index::Builder builder(index_fd_, header_, tasks_);
   const std::uint64_t before = header_.covered;
   LineReader lines(journal_fd_, header_.covered);
   std::uint64_t offset = 0;
@@ -334,12 +205,10 @@ TUNEWRIGHT_INLINE void JournalIndex::extend() {
 
 TUNEWRIGHT_INLINE void JournalIndex::store() {
   StableHash hash;
-  BufferedWriter table(index_fd_, Builder::offset_of(header_.runs));
+  BufferedWriter table(index_fd_, journal_index::offset_of_run(header_.runs));
   for (const auto& [task, entry] : tasks_) {
     const journal_index::StoredTask stored{task, entry.lines, entry.last, entry.described_at, entry.described_line};
-    for (const std::uint64_t value :
-         {stored.task, stored.lines, stored.last, stored.described_at, stored.described_line})
-      hash.add(value);
+    journal_index::add(hash, stored);
     table.append(&stored, sizeof stored);
   }
   table.flush();
@@ -348,7 +217,7 @@ TUNEWRIGHT_INLINE void JournalIndex::store() {
   header_.first_bytes = hash_of(0, some);
   header_.last_bytes = hash_of(header_.covered - some, header_.covered);
   header_.table = hash.value();
-  header_.checksum = checksum_of(header_);
+  header_.checksum = journal_index::checksum_of(header_);
   BufferedWriter head(index_fd_, 0);
   head.append(&header_, sizeof header_);
   head.flush();
@@ -381,7 +250,7 @@ TUNEWRIGHT_INLINE std::string JournalIndex::text_at(std::uint64_t offset, std::u
 TUNEWRIGHT_INLINE JournalIndex::Run JournalIndex::run_at(std::uint64_t number) const {
   Run run;
   // Earlier runs have smaller numbers, so a damaged chain ends.
-  if (number > header_.runs || !read_at(index_fd_, Builder::offset_of(number - 1), &run, sizeof run) ||
+  if (number > header_.runs || !read_at(index_fd_, journal_index::offset_of_run(number - 1), &run, sizeof run) ||
       run.previous >= number || run.offset > header_.covered || run.bytes > header_.covered - run.offset) {
     throw damaged();
   }

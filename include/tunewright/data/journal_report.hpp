@@ -40,7 +40,7 @@ struct JournalReport {
   }
 
   /// Counts a line under `kind`; `reason` says more about this one, where there is more to say.
-  void skip(const std::string& file, std::size_t number, const std::string& kind, std::string reason = {});
+  void skip(const std::string& file, std::size_t number, const std::string& kind, const std::string& reason = {});
 };
 
 /// One line for people: "2 journals: 410 records (3 failed); 5 lines skipped: 4 another compiler, 1 no record;
@@ -54,9 +54,9 @@ struct JournalReport {
 namespace tunewright::data {
 
 TUNEWRIGHT_INLINE void JournalReport::skip(const std::string& file, std::size_t number, const std::string& kind,
-                                           std::string reason) {
+                                           const std::string& reason) {
   ++reasons[kind];
-  if (listed.size() < max_listed) listed.push_back({file, number, reason.empty() ? kind : std::move(reason)});
+  if (listed.size() < max_listed) listed.push_back({file, number, reason.empty() ? kind : reason});
 }
 
 TUNEWRIGHT_INLINE std::string summary(const JournalReport& report) {

@@ -19,7 +19,7 @@
 #include "tunewright/spaces/concept.hpp"
 #include "tunewright/stats/ranking.hpp"
 
-namespace tunewright::data {
+namespace tunewright::models {
 
 /// How well a model ranks programs that it did not learn from.
 struct RankingScores {
@@ -32,32 +32,33 @@ struct RankingScores {
 template <CostModel Model>
 struct TrainedModel {
   Model model{};
-  JournalDataset journals{};
-  Split split{};  ///< of `journals.dataset`
+  data::JournalDataset journals{};
+  data::Split split{};  ///< of `journals.dataset`
   RankingScores scores{};
 };
 
 /// What to hold back, and what to read.
 struct JournalTraining {
-  /// `within_task`, `by_task`, `by_target`, or another way of splitting.
-  Split (*split)(const Dataset& dataset, double test_share, const Rng& rng) = within_task;
+  /// `data::within_task`, `data::by_task`, `data::by_target`, or another way of splitting.
+  data::Split (*split)(const data::Dataset& dataset, double test_share, const Rng& rng) = data::within_task;
   double test_share = 0.2;  ///< of the records, held back to judge by; 0: learn from all, judge nothing
   std::uint64_t seed = 0;   ///< of the split
-  JournalSelection read{};
+  data::JournalSelection read{};
 };
 
 /// Fits a model on some records of a dataset. Labels are relative to the best of their group in the whole of it.
 template <CostModel Model>
-void fit(Model& model, const Dataset& dataset, std::span<const std::size_t> records) {
-  model.fit(dataset.subset(records).x, pick(dataset.labels(), records), pick(dataset.groups(), records));
+void fit(Model& model, const data::Dataset& dataset, std::span<const std::size_t> records) {
+  model.fit(dataset.subset(records).x, data::pick(dataset.labels(), records), data::pick(dataset.groups(), records));
 }
 
 /// How well a model ranks some records of a dataset, within their groups.
 template <CostModel Model>
-[[nodiscard]] RankingScores judge(const Model& model, const Dataset& dataset, std::span<const std::size_t> records) {
+[[nodiscard]] RankingScores judge(const Model& model, const data::Dataset& dataset,
+                                  std::span<const std::size_t> records) {
   if (records.empty()) return {};
-  const std::vector<float> y = pick(dataset.labels(), records);
-  const std::vector<std::uint32_t> group = pick(dataset.groups(), records);
+  const std::vector<float> y = data::pick(dataset.labels(), records);
+  const std::vector<std::uint32_t> group = data::pick(dataset.groups(), records);
   std::vector<float> score(records.size());
   model.predict(dataset.subset(records).x, score);
   const auto top = [&](std::size_t k) {
@@ -66,17 +67,17 @@ template <CostModel Model>
   return {records.size(), stats::pairwise_accuracy(score, y, group), top(1), top(5)};
 }
 
-/// From journals to a model in one call: reads them (`read_journals`), holds records back, fits a model on the others
-/// and says how it ranks those held back.
+/// Makes a model of journals in one call: reads them (`data::read_journals`), holds records back, fits a model on the
+/// others and says how it ranks those held back.
 ///
-///   auto trained = data::train_on_journals(models::Mlp::quick(), {"a.jsonl", "b.jsonl"}, space, featurizer,
-///                                          {.split = data::by_task, .test_share = 0.3});
+///   auto trained = models::train_on_journals(models::Mlp::quick(), {"a.jsonl", "b.jsonl"}, space, featurizer,
+///                                            {.split = data::by_task, .test_share = 0.3});
 ///   models::save_model("model.safetensors", trained.model, featurizer);
 ///
 /// A search that goes on from such a model ranks by one that learned from everything: train that with a test share of
 /// 0, once the scores are good enough.
 ///
-/// Throws what `read_journals`, the split and the model throw: a split that leaves one side empty is refused.
+/// Throws what `data::read_journals`, the split and the model throw: a split that leaves one side empty is refused.
 /// Determinism: that of the model; the split depends on `seed` alone.
 template <CostModel Model, SearchSpace Space, FeaturizerFor<Space> Featurizer>
 [[nodiscard]] TrainedModel<Model> train_on_journals(Model model, const std::vector<std::string>& paths,
@@ -86,8 +87,8 @@ template <CostModel Model, SearchSpace Space, FeaturizerFor<Space> Featurizer>
     throw std::invalid_argument("train_on_journals: split is missing; give data::within_task, by_task or by_target");
   }
   TrainedModel<Model> trained{.model = std::move(model),
-                              .journals = read_journals(paths, space, featurizer, training.read)};
-  const Dataset& dataset = trained.journals.dataset;
+                              .journals = data::read_journals(paths, space, featurizer, training.read)};
+  const data::Dataset& dataset = trained.journals.dataset;
   if (training.test_share == 0)
     trained.split.train = positions(dataset.size());
   else
@@ -97,4 +98,4 @@ template <CostModel Model, SearchSpace Space, FeaturizerFor<Space> Featurizer>
   return trained;
 }
 
-}  // namespace tunewright::data
+}  // namespace tunewright::models

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tunewright/data/train_on_journals.hpp"
+#include "tunewright/models/train_on_journals.hpp"
 
 #include <doctest/doctest.h>
 
@@ -41,8 +41,8 @@ std::vector<std::string> searched(const support::TemporaryFolder& folder, std::s
 TEST_CASE("what searches left behind is a model that ranks what it did not see, kept and read in one call each") {
   const support::TemporaryFolder folder;
   const auto paths = searched(folder, 3, 60);
-  const auto trained = data::train_on_journals(models::Gbdt{}, paths, toy::Space{}, toy::Features{},
-                                               {.split = data::by_task, .test_share = 0.3, .seed = 1});
+  const auto trained = models::train_on_journals(models::Gbdt{}, paths, toy::Space{}, toy::Features{},
+                                                 {.split = data::by_task, .test_share = 0.3, .seed = 1});
   CHECK(trained.journals.report.records == 180);
   CHECK(trained.split.train.size() == 120);
   CHECK(trained.split.test.size() == 60);
@@ -77,25 +77,25 @@ TEST_CASE("labels are relative to the best of the task, whichever side that is o
   for (std::size_t i = 0; i < read.dataset.size(); ++i)
     if (i != best) others.push_back(i);
   Keeps model;
-  data::fit(model, read.dataset, others);
+  models::fit(model, read.dataset, others);
   REQUIRE(model.y.size() == 39);
   CHECK(model.y[0] == data::pick(read.dataset.labels(), others)[0]);
   CHECK(*std::max_element(model.y.begin(), model.y.end()) < 1);
-  CHECK(data::judge(model, read.dataset, {}).programs == 0);
-  CHECK(data::judge(model, read.dataset, others).pairwise_accuracy == doctest::Approx(0.5));
+  CHECK(models::judge(model, read.dataset, {}).programs == 0);
+  CHECK(models::judge(model, read.dataset, others).pairwise_accuracy == doctest::Approx(0.5));
 }
 
 TEST_CASE("a share of 0 learns from everything; other shares are those of splits") {
   const support::TemporaryFolder folder;
   const auto paths = searched(folder, 1, 20);
-  const auto all = data::train_on_journals(toy::Linear{}, paths, toy::Space{}, toy::Features{}, {.test_share = 0});
+  const auto all = models::train_on_journals(toy::Linear{}, paths, toy::Space{}, toy::Features{}, {.test_share = 0});
   CHECK(all.split.train.size() == 20);
   CHECK(all.split.test.empty());
   CHECK(all.scores.programs == 0);
   CHECK_FALSE(all.model.weights.empty());
-  const auto train = [&](const data::JournalTraining& how) {
+  const auto train = [&](const models::JournalTraining& how) {
     return test::refusal(
-        [&] { (void)data::train_on_journals(toy::Linear{}, paths, toy::Space{}, toy::Features{}, how); });
+        [&] { (void)models::train_on_journals(toy::Linear{}, paths, toy::Space{}, toy::Features{}, how); });
   };
   CHECK(train({.test_share = 1}).find("a test share of 1") != std::string::npos);
   CHECK(train({.split = data::by_task}).find("fewer than two tasks") != std::string::npos);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tunewright/json/scanner.hpp"
+
+namespace tunewright::data {
+
+/// A part that repeats from line to line of a log, such as the task of a record: equal text is read once.
+template <class T>
+class RepeatedPart {
+ public:
+  /// The part of `line` at which `in` stands, and moves `in` behind it. `parse(in)` reads text that is not that of the
+  /// last part.
+  template <class Parse>
+  [[nodiscard]] std::shared_ptr<const T> read(json::Scanner& in, std::string_view line, Parse&& parse) {
+    in.peek();
+    const char* from = in.position();
+    const auto left = static_cast<std::size_t>(line.data() + line.size() - from);
+    if (part_ && left > text_.size() && std::string_view(from, text_.size()) == text_) {
+      in.skip_to(from + text_.size());
+    } else {
+      part_ = std::make_shared<const T>(parse(in));
+      text_.assign(from, in.position());
+    }
+    return part_;
+  }
+
+ private:
+  std::string text_;
+  std::shared_ptr<const T> part_;
+};
+
+}  // namespace tunewright::data
