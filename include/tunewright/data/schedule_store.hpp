@@ -13,6 +13,7 @@
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/core/weighted_task.hpp"
 #include "tunewright/data/journal_report.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/json.hpp"
@@ -110,6 +111,19 @@ class ScheduleStore {
     };
   }
 
+  /// How much these schedules, of another network, promise a network of `tasks`, of which `untuned` says how long each
+  /// takes without tuning (how Transfer-Tuning chooses a source; Gibson and Cano, PACT 2022):
+  ///
+  ///     sum over classes c of P_c sqrt(W_c)
+  ///
+  /// P_c is the share of the untuned network's time that tasks of the class take, W_c the number of schedules that are
+  /// stored of it. A class is a structure on a target. The network to take schedules from is that of the largest
+  /// promise; one with per_task 1 counts schedules as the paper does.
+  ///
+  /// Throws `std::invalid_argument` for no task, for another number of times than of tasks, for times that are not
+  /// positive and finite, and as `candidates` does. Determinism: a function of store and arguments.
+  [[nodiscard]] double promise(std::span<const WeightedTask> tasks, std::span<const Seconds> untuned) const;
+
  private:
   struct Neighbour {
     const StoredTask* stored = nullptr;
@@ -128,8 +142,10 @@ class ScheduleStore {
 #if TUNEWRIGHT_DEFINES(tuning_logs)
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <system_error>
@@ -148,6 +164,17 @@ inline std::string described(const Target& target) {
 }
 
 inline double latency_of(const Record& record) { return record.outcome.timing()->median.count(); }
+
+struct Class {
+  std::uint64_t target = 0, structure = 0;
+  friend auto operator<=>(const Class&, const Class&) = default;
+};
+
+inline Class class_of(const Task& task) {
+  if (!task.graph)
+    throw std::invalid_argument("task '" + task.name + "' has no program to look up; make it with program::make_task");
+  return {stable_hash(task.target), program::structure_hash(*task.graph)};
+}
 
 }  // namespace tunewright::data::schedule_store_detail
 
@@ -196,12 +223,40 @@ TUNEWRIGHT_INLINE void ScheduleStore::save(const std::string& path) const {
     throw std::runtime_error("cannot write '" + path + "'; check that the folder exists and has room");
 }
 
+TUNEWRIGHT_INLINE double ScheduleStore::promise(std::span<const WeightedTask> tasks,
+                                                std::span<const Seconds> untuned) const {
+  if (tasks.empty() || tasks.size() != untuned.size()) {
+    throw std::invalid_argument("ScheduleStore::promise: " + std::to_string(untuned.size()) + " times for " +
+                                std::to_string(tasks.size()) + " tasks; give one for each of at least 1");
+  }
+  struct Share {
+    double seconds = 0;
+    std::size_t schedules = 0;
+  };
+  std::map<schedule_store_detail::Class, Share> shares;
+  double total = 0;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const Task& task = tasks[t].task;
+    const double seconds = tasks[t].weight * untuned[t].count();
+    if (!(seconds > 0) || !std::isfinite(seconds)) {
+      throw std::invalid_argument("ScheduleStore::promise: task '" + task.name + "' takes " + std::to_string(seconds) +
+                                  " s; give measured times");
+    }
+    const auto [place, is_new] = shares.try_emplace(schedule_store_detail::class_of(task));
+    if (is_new)
+      for (const Neighbour& neighbour : nearest(task)) place->second.schedules += neighbour.stored->records.size();
+    place->second.seconds += seconds;
+    total += seconds;
+  }
+  double sum = 0;
+  for (const auto& [of_class, share] : shares)
+    sum += share.seconds / total * std::sqrt(static_cast<double>(share.schedules));
+  return sum;
+}
+
 TUNEWRIGHT_INLINE std::vector<ScheduleStore::Neighbour> ScheduleStore::nearest(const Task& task) const {
   using schedule_store_detail::described;
-  if (!task.graph)
-    throw std::invalid_argument("task '" + task.name + "' has no program to look up; make it with program::make_task");
-  const std::uint64_t target = stable_hash(task.target);
-  const std::uint64_t structure = program::structure_hash(*task.graph);
+  const auto [target, structure] = schedule_store_detail::class_of(task);
   std::vector<Neighbour> found;
   std::set<std::string> others;
   for (const StoredTask& stored : tasks_) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "tunewright/core/task.hpp"
 #include "tunewright/core/weighted_task.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
@@ -18,11 +19,14 @@ struct DefaultScheduleOptions {
   unsigned threads = 1;  ///< that draw; does not change the result
 };
 
-/// A schedule for each task without any measurement, so that a network runs before it is tuned: of `candidates` random
-/// ones from `spaces::MultiLevelTiling`, that which `drafts::SymbolAnalyzer` ranks best.
+/// A schedule without any measurement, so that a network runs before it is tuned: of `candidates` random ones from
+/// `spaces::MultiLevelTiling`, that which `drafts::SymbolAnalyzer` ranks best.
 ///
 /// Errors: `std::invalid_argument` for 0 candidates and a task without a graph, `std::runtime_error` when nothing can
-/// be drawn for a task. Cost: about a millisecond a task. Determinism: a function of tasks, candidates and seed.
+/// be drawn for it. Cost: about a millisecond. Determinism: a function of task, candidates and seed.
+[[nodiscard]] schedule::Schedule default_schedule(const Task& task, const DefaultScheduleOptions& options = {});
+
+/// That of each task.
 [[nodiscard]] std::vector<schedule::Schedule> default_schedules(std::span<const WeightedTask> tasks,
                                                                 const DefaultScheduleOptions& options = {});
 
@@ -41,26 +45,28 @@ struct DefaultScheduleOptions {
 
 namespace tunewright::networks {
 
+TUNEWRIGHT_INLINE schedule::Schedule default_schedule(const Task& task, const DefaultScheduleOptions& options) {
+  require(options.candidates >= 1, "default_schedule", "candidates", static_cast<double>(options.candidates),
+          "at least 1");
+  const spaces::MultiLevelTiling space;
+  std::vector<schedule::Schedule> drawn =
+      spaces::draw(space, task, options.candidates, {}, options.threads, Rng(options.seed).split(task.workload_hash));
+  if (drawn.empty()) {
+    throw std::runtime_error("no schedule could be drawn for task '" + task.name +
+                             "'; give more candidates or another seed");
+  }
+  std::vector<float> score(drawn.size());
+  drafts::SymbolAnalyzer{}.score(space, task, drawn, score);
+  const auto best = std::max_element(score.begin(), score.end()) - score.begin();
+  return std::move(drawn[static_cast<std::size_t>(best)]);
+}
+
 TUNEWRIGHT_INLINE std::vector<schedule::Schedule> default_schedules(std::span<const WeightedTask> tasks,
                                                                     const DefaultScheduleOptions& options) {
   require(options.candidates >= 1, "default_schedules", "candidates", static_cast<double>(options.candidates),
           "at least 1");
-  const spaces::MultiLevelTiling space;
-  const drafts::SymbolAnalyzer draft;
   std::vector<schedule::Schedule> chosen;
-  for (const WeightedTask& weighted : tasks) {
-    const Task& task = weighted.task;
-    std::vector<schedule::Schedule> drawn =
-        spaces::draw(space, task, options.candidates, {}, options.threads, Rng(options.seed).split(task.workload_hash));
-    if (drawn.empty()) {
-      throw std::runtime_error("no schedule could be drawn for task '" + task.name +
-                               "'; give more candidates or another seed");
-    }
-    std::vector<float> score(drawn.size());
-    draft.score(space, task, drawn, score);
-    const auto best = std::max_element(score.begin(), score.end()) - score.begin();
-    chosen.push_back(std::move(drawn[static_cast<std::size_t>(best)]));
-  }
+  for (const WeightedTask& weighted : tasks) chosen.push_back(default_schedule(weighted.task, options));
   return chosen;
 }
 

@@ -176,3 +176,34 @@ TEST_CASE("a search that starts from a store measures its schedules first and go
   const auto without = alone.run(product(128, 96, 160), {.trials = 16, .batch = 8});
   CHECK(run.best()->cost_s() < without.best()->cost_s());
 }
+
+TEST_CASE("a promise weighs the classes of a network by the square root of what is stored of them") {
+  const support::TemporaryFolder folder;
+  const auto dense = [](std::int64_t out) {
+    return program::make_task("dense", program::operators::dense_graph({.batch = 8, .in = 16, .out = out}), machine());
+  };
+  for (const Task& task : {product(64, 64, 64), product(32, 64, 64), product(64, 32, 64), product(64, 64, 32)})
+    search(task, folder.file("journal"), 8);
+  search(dense(24), folder.file("journal"), 8);
+  data::ScheduleStore store(1);
+  store.add({folder.file("journal")});
+
+  // Products take 2 * 3 s of 10 s and have four schedules, layers take 4 s and have one: 0.6 * 2 + 0.4 * 1.
+  const std::vector<WeightedTask> network{{product(128, 96, 64), 2}, {dense(40), 1}};
+  CHECK(store.promise(network, std::vector{Seconds(3), Seconds(4)}) == doctest::Approx(1.6));
+  // Two tasks of a class are one class.
+  const std::vector<WeightedTask> products{{product(128, 96, 64), 1}, {product(16, 16, 16), 1}};
+  CHECK(store.promise(products, std::vector{Seconds(3), Seconds(5)}) == doctest::Approx(2));
+  CHECK(data::ScheduleStore().promise(network, std::vector{Seconds(3), Seconds(4)}) == 0);
+
+  const auto refused = [&](const std::vector<WeightedTask>& tasks, const std::vector<Seconds>& seconds) {
+    return test::refusal([&] { (void)store.promise(tasks, seconds); });
+  };
+  CHECK(contains(refused(network, {Seconds(3)}), "1 times for 2 tasks"));
+  CHECK(contains(refused({}, {}), "0 times for 0 tasks"));
+  CHECK(contains(refused(products, {Seconds(3), Seconds(0)}), "task '16x16x16' takes"));
+  CHECK(contains(refused({{product(8, 8, 8, machine(7)), 1}}, {Seconds(1)}), "7 threads"));
+  Task without_program = product(8, 8, 8);
+  without_program.graph = nullptr;
+  CHECK(contains(refused({{without_program, 1}}, {Seconds(1)}), "has no program"));
+}

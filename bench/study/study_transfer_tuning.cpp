@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// What do the schedules of another network make of one, without a search? (Transfer-Tuning, PACT 2022)
+//
+//   study_transfer_tuning [--machine=real|cores] [--networks=A,B] [--trials=N] [--batch=N] [--seeds=N] [--out=DIR]
+//
+// Each of six networks, or of those that --networks names, is searched by `recipes::AnsorQuick` under
+// `schedulers::Gradient` with `--trials` (64) a task in rounds of `--batch` (16). Then each takes the fastest schedule
+// of every task of another network, which `data::ScheduleStore::promise` chooses among the rest, measures those of its
+// tasks' classes once and keeps the fastest. On this machine's CPU, or on two simulated cores, where seconds are those
+// of the simulated machine. Untuned are `networks::default_schedules`, which classes keep that the other network lacks.
+//
+// Counters: untuned_ms, transferred_ms and searched_ms, sums over tasks of occurrences times latency, all schedules of
+// a task measured once more in turns; speedup and searched_speedup over untuned; share (transferred speed-up of the
+// searched one); measured (schedules) and seconds of the transfer, seconds of the search, and seconds_to_match: how
+// long the search took to what the transfer found, infinite where it did not get there. Journals and the searches'
+// curves are kept in --out; a network whose curve is there is not searched again.
+
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../known_networks.hpp"
+#include "chosen_machine.hpp"
+#include "tunewright/core/progress.hpp"
+#include "tunewright/data/journal.hpp"
+#include "tunewright/data/schedule_store.hpp"
+#include "tunewright/multi_task_tuner.hpp"
+#include "tunewright/networks/default_schedules.hpp"
+#include "tunewright/recipes/ansor.hpp"
+#include "tunewright/recipes/transfer_tuning.hpp"
+#include "tunewright/schedulers/gradient.hpp"
+#include "tunewright/schedulers/round_robin.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/study/intervals.hpp"
+#include "tunewright/study/study.hpp"
+
+namespace {
+
+using namespace tunewright;
+using Schedules = std::vector<schedule::Schedule>;  // [tasks]
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// A network's expected latency after each round of its search.
+class Curve {
+ public:
+  Curve() = default;
+  /// The lines `seconds latency` of a file.
+  explicit Curve(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    for (Point point; file >> point.elapsed_s >> point.latency_s;) points_.push_back(point);
+  }
+  void save(const std::filesystem::path& path) const {
+    const std::filesystem::path unfinished = path.string() + ".unfinished";
+    std::ofstream file(unfinished);
+    file.precision(17);
+    for (const Point& point : points_) file << point.elapsed_s << ' ' << point.latency_s << '\n';
+    file.close();
+    if (!file) throw std::runtime_error("cannot write '" + unfinished.string() + "'");
+    std::filesystem::rename(unfinished, path);
+  }
+
+  void on_round(const RunStatus& status) {
+    if (const auto latency = status.network->end_to_end())
+      points_.push_back({status.elapsed.count(), latency->count()});
+  }
+  [[nodiscard]] double elapsed_s() const { return points_.empty() ? 0 : points_.back().elapsed_s; }
+  [[nodiscard]] double seconds_to(double latency_s) const {
+    for (const Point& point : points_)
+      if (point.latency_s <= latency_s) return point.elapsed_s;
+    return never;
+  }
+
+ private:
+  struct Point {
+    double elapsed_s = 0, latency_s = 0;
+  };
+  std::vector<Point> points_;
+};
+
+struct Settings {
+  std::filesystem::path out;
+  Target target;
+  std::size_t trials = 64, batch = 16;  // a task, a round
+};
+
+template <class Measurer>
+class TransferStudy {
+ public:
+  TransferStudy(Settings settings, std::vector<std::string> networks, Measurer measurer)
+      : settings_(std::move(settings)), networks_(std::move(networks)), measurer_(std::move(measurer)) {}
+
+  void add(const std::string& network, std::uint64_t seed) {
+    study::add("TransferTuning", network, seed, [this, network, seed](benchmark::State& state) {
+      for (const std::string& each : networks_) search(each, seed);
+      compare(state, network, seed);
+    });
+  }
+
+  void print() const {
+    std::vector<std::vector<double>> shares;
+    for (const auto& [network, of_seed] : shares_) shares.push_back(of_seed);
+    if (shares.size() < 2) return;
+    const study::Interval share = study::geometric_mean_over_tasks(shares, Rng(0));
+    std::printf("transferred schedules give %.3f [%.3f, %.3f] of the speed-up of the search\n", share.value, share.low,
+                share.high);
+  }
+
+ private:
+  using Space = spaces::MultiLevelTiling;
+  using Ansor = recipes::AnsorQuick<Space, Measurer>;
+  using Transfer = recipes::TransferTuning<Space, Measurer>;
+
+  [[nodiscard]] std::filesystem::path file(const std::string& network, std::uint64_t seed, const char* ending) const {
+    return settings_.out / (network + "." + std::to_string(seed) + ending);
+  }
+  [[nodiscard]] std::vector<WeightedTask> tasks_of(const std::string& network) const {
+    return networks::partition(bench::known_network(network), settings_.target).tasks;
+  }
+
+  template <class Recipe>
+  Parts<Recipe> parts(std::uint64_t seed) const {
+    Parts<Recipe> parts{.measurer = measurer_, .seed = seed, .threads = settings_.target.threads};
+    if constexpr (requires { measurer_.clock; }) parts.clock = measurer_.clock;
+    return parts;
+  }
+
+  /// Leaves a journal and a curve behind, unless they are there.
+  void search(const std::string& network, std::uint64_t seed) {
+    const std::filesystem::path curve_file = file(network, seed, ".curve");
+    if (std::filesystem::exists(curve_file)) return;
+    const std::filesystem::path journal_file = file(network, seed, ".jsonl");
+    std::filesystem::remove(journal_file);  // a search that was stopped has no curve
+    const std::vector<WeightedTask> tasks = tasks_of(network);
+    data::Journal journal{{.path = journal_file.string(), .many_tasks = true}};
+    MultiTaskTuner<Ansor, schedulers::Gradient> tuner{parts<Ansor>(seed)};
+    Curve curve;
+    const auto run = tuner.run(tasks, {.trials = settings_.trials * tasks.size(), .batch = settings_.batch}, journal,
+                               curve, Progress{});
+    if (run.stop == Stop::Requested) throw std::runtime_error("stopped on request");
+    curve.save(curve_file);
+  }
+
+  /// Latencies of schedules of one task, measured in turns where the measurer can; infinite for one that fails.
+  std::vector<double> latencies(const Task& task, const Schedules& schedules) {
+    const Space space;
+    std::vector<loops::LoopNest> programs;
+    for (const schedule::Schedule& one : schedules) programs.push_back(space.lower(task, one));
+    std::vector<double> seconds;
+    const auto measured = [&] {
+      if constexpr (ConfirmingMeasurerFor<Measurer, loops::LoopNest>)
+        return measurer_.confirm(task, std::span<const loops::LoopNest>(programs));
+      else
+        return measurer_.measure(task, std::span<const loops::LoopNest>(programs));
+    }();
+    for (const Outcome& outcome : measured) seconds.push_back(cost_s(outcome));
+    return seconds;
+  }
+
+  data::ScheduleStore store(const std::string& network, std::uint64_t seed, std::size_t per_task = 1) const {
+    data::ScheduleStore fastest(per_task);
+    fastest.add({file(network, seed, ".jsonl").string()});
+    return fastest;
+  }
+
+  void compare(benchmark::State& state, const std::string& network, std::uint64_t seed) {
+    const std::vector<WeightedTask> tasks = tasks_of(network);
+    const Schedules untuned = networks::default_schedules(tasks);
+    std::vector<Seconds> untuned_s;  // [tasks]
+    for (std::size_t t = 0; t < tasks.size(); ++t)
+      untuned_s.emplace_back(latencies(tasks[t].task, {untuned[t]}).front());
+
+    std::string chosen;
+    double promise = -1;
+    for (const std::string& other : networks_) {
+      if (other == network) continue;
+      if (const double of_other = store(other, seed).promise(tasks, untuned_s); of_other > promise) {
+        promise = of_other;
+        chosen = other;
+      }
+    }
+    const data::ScheduleStore donor = store(chosen, seed);
+
+    Parts<Transfer> given = parts<Transfer>(seed);
+    given.starts = [&](const Space& space, const Task& task) {
+      Schedules schedules = donor.candidates(space, task, std::numeric_limits<std::size_t>::max(), 1).schedules;
+      schedules.push_back(networks::default_schedule(task));
+      return schedules;
+    };
+    MultiTaskTuner<Transfer, schedulers::RoundRobin> tuner{std::move(given)};
+    const auto run = tuner.run(tasks, {.trials = Budget::unlimited, .batch = settings_.batch}, Progress{});
+
+    const data::ScheduleStore searched = store(network, seed);
+    const Space space;
+    double sum_untuned = 0, sum_transferred = 0, sum_searched = 0;
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      const auto* best = run.tasks[t].best();
+      const Schedules own = searched.candidates(space, tasks[t].task, 1).schedules;
+      if (best == nullptr || own.empty())
+        throw std::runtime_error("task '" + tasks[t].task.name + "' of " + network + " has no valid program");
+      const std::vector<double> seconds =
+          latencies(tasks[t].task, {untuned[t], best->candidate.config, own.front()});  // [3]
+      sum_untuned += tasks[t].weight * seconds[0];
+      sum_transferred += tasks[t].weight * seconds[1];
+      sum_searched += tasks[t].weight * seconds[2];
+    }
+    const Curve curve(file(network, seed, ".curve"));
+    const double to_match = curve.seconds_to(run.end_to_end().value_or(Seconds(0)).count());
+    state.SetLabel("from " + chosen);
+    state.counters["untuned_ms"] = 1e3 * sum_untuned;
+    state.counters["transferred_ms"] = 1e3 * sum_transferred;
+    state.counters["searched_ms"] = 1e3 * sum_searched;
+    state.counters["speedup"] = sum_untuned / sum_transferred;
+    state.counters["searched_speedup"] = sum_untuned / sum_searched;
+    state.counters["share"] = sum_searched / sum_transferred;
+    state.counters["measured"] = static_cast<double>(run.status.trials);
+    state.counters["seconds"] = run.status.elapsed.count();
+    state.counters["search_seconds"] = curve.elapsed_s();
+    state.counters["seconds_to_match"] = to_match;
+    shares_[network].push_back(sum_searched / sum_transferred);
+    std::fprintf(
+        stderr,
+        "%s from %s, seed %llu: untuned %.4g ms, transferred %.4g ms (%zu schedules, %.3g s), searched %.4g ms "
+        "(%.3g s, %.3g s to what was transferred)\n",
+        network.c_str(), chosen.c_str(), static_cast<unsigned long long>(seed), 1e3 * sum_untuned,
+        1e3 * sum_transferred, run.status.trials, run.status.elapsed.count(), 1e3 * sum_searched, curve.elapsed_s(),
+        to_match);
+  }
+
+  Settings settings_;
+  std::vector<std::string> networks_;
+  Measurer measurer_;
+  std::map<std::string, std::vector<double>> shares_;  // [network][seed]
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::function<void()> print;
+  const int status = study::run(argc, argv, {.name = "transfer_tuning", .seeds = 1}, [&](study::Study& study) {
+    const study::Options& options = study.options();
+    std::filesystem::create_directories(options.out);
+    const std::vector<std::string> networks = study::command_line::names(
+        options.text("networks", "resnet18,resnet50,mobilenet_v2,squeezenet1_1,vgg16,bert_base"));
+    if (networks.size() < 2)
+      throw std::invalid_argument("--networks=" + networks.front() + ": give two at least, one to take from");
+    for (const std::string& name : networks) (void)bench::known_network(name);
+    bench::with_chosen_machine(options, [&]<class Measurer>(const Target& target, const Measurer& measurer) {
+      const Settings settings{.out = options.out,
+                              .target = target,
+                              .trials = options.number("trials", 64),
+                              .batch = options.number("batch", 16)};
+      const auto of_machine = std::make_shared<TransferStudy<Measurer>>(settings, networks, measurer);
+      for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
+        for (const std::string& name : networks) of_machine->add(name, seed);
+      print = [of_machine] { of_machine->print(); };
+    });
+  });
+  if (print) print();
+  return status;
+}
