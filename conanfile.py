@@ -80,7 +80,7 @@ class TunewrightConan(ConanFile):
         toolchain = CMakeToolchain(self)
         for option in ("BUILD_TESTS", "BUILD_EXAMPLES", "BUILD_BENCH", "BUILD_TOOLS"):
             toolchain.cache_variables[f"TUNEWRIGHT_{option}"] = False
-        for component in [*COMPONENTS, "nvrtc"]:
+        for component in [*COMPONENTS, "mpi", "nvrtc"]:
             toolchain.cache_variables[f"TUNEWRIGHT_WITH_{component.upper()}"] = "OFF"
         toolchain.generate()
         CMakeDeps(self).generate()

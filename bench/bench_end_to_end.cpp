@@ -22,7 +22,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -36,6 +35,7 @@
 #include "exported_network.hpp"
 #include "kept_to_processor.hpp"
 #include "known_networks.hpp"
+#include "study/seconds_of.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
@@ -51,6 +51,7 @@
 namespace {
 
 using namespace tunewright;
+using study::seconds_of;
 struct Recipe : bench::DraftAndTrees<measurers::OrcJit> {
   static void set_adaptation(adaptations::Refit& refit) { refit.min_growth = 0.1; }
 };
@@ -94,13 +95,6 @@ Tuned tune(const networks::Network& network, const Options& options) {
                                      {.compile_threads = target.threads, .processors = host_processors()});
   compiled.set_inputs(values);
   return {std::move(compiled), values, run.status};
-}
-
-template <class F>
-double seconds_of(const F& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// The exported network in turns with the tuned one.

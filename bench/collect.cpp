@@ -5,10 +5,10 @@
 //   collect --out=DIR [--networks=A,B,..] [--isa=avx2,native,..] [--threads=1,2,..] [--programs=N] [--repeat=N]
 //           [--tasks=N] [--shard=i/n] [--seed=N]
 //
-// Of each task on each target (an instruction set and a number of threads of this machine; all that it has, unless
-// given) it measures --programs programs (400), or as many as the space has: one half are random schedules, the other
-// half is what evolution finds that starts from them (`recipes::AnsorQuick`). Numerics are checked as in any search.
-// Of these --repeat (8) drawn at random are measured again, which tells how well measurements repeat. --tasks=N takes
+// It measures --programs programs (400) of each task on each target (an instruction set and a number of threads of this
+// machine; all that it has, unless given), or as many as the space has: one half are random schedules, the other half
+// is what evolution finds that starts from them (`recipes::AnsorQuick`). Numerics are checked as in any search.
+// --repeat (8) of these, drawn at random, are measured again, which tells how well measurements repeat. --tasks=N takes
 // the first N tasks of each target.
 //
 // What is measured is kept the moment it is known; started again, the program goes on where it was stopped, by Ctrl-C
@@ -16,6 +16,7 @@
 // processors of their own, do it together. At the end DIR/index.jsonl has a line a journal, and a summary is printed.
 // `data::read_journals` reads the journals; collection.hpp describes the folder.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -42,6 +43,7 @@
 #include "tunewright/recipes/random.hpp"
 #include "tunewright/spaces/decode_records.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/study/options.hpp"
 #include "tunewright/tuner.hpp"
 #include "tuning_options.hpp"
 
@@ -49,6 +51,7 @@ namespace {
 
 using namespace tunewright;
 using measurers::OrcJit;
+using study::command_line::names;
 using Space = spaces::MultiLevelTiling;
 
 struct Options {
@@ -61,30 +64,19 @@ struct Options {
   std::uint64_t seed = 1;
 };
 
-std::vector<std::string> parts_of(std::string_view list) {
-  std::vector<std::string> parts;
-  for (std::size_t from = 0; from <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', from), list.size());
-    parts.emplace_back(list.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return parts;
-}
-
 Options read_options(int argc, char** argv) {
   constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
   Options options;
   const std::map<std::string_view, std::function<void(std::string_view)>> readers{
       {"--out", [&](auto value) { options.out = value; }},
-      {"--networks", [&](auto value) { options.networks = parts_of(value); }},
+      {"--networks", [&](auto value) { options.networks = names(value); }},
       {"--isa",
        [&](auto value) {
-         for (const std::string& set : parts_of(value))
-           options.instructions.push_back(bench::parse_instruction_set(set));
+         for (const std::string& set : names(value)) options.instructions.push_back(bench::parse_instruction_set(set));
        }},
       {"--threads",
        [&](auto value) {
-         for (const std::string& count : parts_of(value))
+         for (const std::string& count : names(value))
            options.threads.push_back(static_cast<unsigned>(bench::parse_number(count, "threads", 1, 1024)));
        }},
       {"--programs", [&](auto value) { options.programs = bench::parse_number(value, "programs", 1, any); }},
@@ -150,19 +142,16 @@ bool collect(const bench::CollectedTask& one, const Options& options, OrcJit& me
     std::erase_if(chosen, [&](const Record& record) { return record.key == known.key; });
   const auto decoded = spaces::decode_records(space, task, chosen, measurer.identity());
   std::vector<loops::LoopNest> programs;
-  std::vector<Record> lowered;
-  for (const auto& candidate : decoded.batch) {
-    programs.push_back(space.lower(task, candidate.config));
-    const auto same = [&](const Record& record) { return record.key == candidate.key; };
-    lowered.push_back(*std::find_if(chosen.begin(), chosen.end(), same));
-  }
+  for (const auto& candidate : decoded.batch) programs.push_back(space.lower(task, candidate.config));
   OrcJit fresh{.sandbox = measurer.sandbox};  // which knows of no best: all are measured in full
   const std::vector<Outcome> outcomes = fresh.measure(task, programs);
   data::Journal repeated{{.path = files.again.string()}};
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    lowered[i].outcome = outcomes[i];
+    const auto same = [&](const Record& record) { return record.key == decoded.batch[i].key; };
+    Record record = *std::find_if(chosen.begin(), chosen.end(), same);
+    record.outcome = outcomes[i];
     repeated.describe(task);
-    repeated.append(lowered[i]);
+    repeated.append(record);
   }
   return true;
 }

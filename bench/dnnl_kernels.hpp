@@ -56,7 +56,7 @@ inline dnnl::pooling_forward::primitive_desc pool(const dnnl::engine& engine, dn
 inline dnnl::softmax_forward::primitive_desc softmax(const dnnl::engine& engine, const Description& data, int axis) {
   return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::softmax_accurate, data, data, axis};
 }
-/// Of source, weights, destination, strides, dilation and padding before and behind.
+/// `geometry` is source, weights, destination, strides, dilation and padding before and behind.
 template <class... Geometry>
 dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine, const Geometry&... geometry) {
   return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, geometry...};
@@ -281,7 +281,7 @@ inline LibraryCall dnnl_kernel(LayerNormRows s) {
   });
 }
 
-/// With a mean of 0 and a variance of 1, which are folded into scale and shift.
+/// The mean is 0 and the variance 1, since the network's are folded into scale and shift.
 inline LibraryCall dnnl_kernel(BatchNormRows s) {
   return DnnlKernel([s](const dnnl::engine& engine) {
     using flag = dnnl::normalization_flags;

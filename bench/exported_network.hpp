@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <dlfcn.h>
-
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 
+#include "shared_library.hpp"
 #include "tunewright/networks/compiled_network.hpp"
 #include "tunewright/networks/export.hpp"
 
@@ -21,16 +19,20 @@ class ExportedNetworkLibrary {
  public:
   /// Inputs are those of `values`. Everything is written to `folder`.
   ExportedNetworkLibrary(const networks::CompiledNetwork& compiled, const reference::Tensors& values,
-                         const std::filesystem::path& folder) {
-    const networks::ExportedNetwork files = networks::export_network(compiled.network(), compiled.partition(),
-                                                                     compiled.kernels(), values, "exported", folder);
-    const std::filesystem::path library = folder / "exported.so";
-    const std::string command = "cc -std=c11 -O2 -shared -fPIC -pthread -o '" + library.string() + "' '" +
-                                files.source.string() + "' '" + files.runtime.source.string() +
-                                "' -Wl,--whole-archive '" + files.library.string() + "' -Wl,--no-whole-archive -lm";
-    if (std::system(command.c_str()) != 0) throw std::runtime_error("this failed: " + command);
-    library_ = ::dlopen(std::filesystem::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library_ == nullptr) throw std::runtime_error(::dlerror());
+                         const std::filesystem::path& folder)
+      : ExportedNetworkLibrary(compiled, values,
+                               networks::export_network(compiled.network(), compiled.partition(), compiled.kernels(),
+                                                        values, "exported", folder),
+                               folder / "exported.so") {}
+
+  void run() const {
+    if (run_(network_, runtime_) != 0) throw std::runtime_error("the exported network does not run");
+  }
+
+ private:
+  ExportedNetworkLibrary(const networks::CompiledNetwork& compiled, const reference::Tensors& values,
+                         const networks::ExportedNetwork& files, const std::filesystem::path& library)
+      : library_(built(files, library)) {
     void* weights = nullptr;
     if (find<int(const char*, void**)>("exported_load")(files.weights.c_str(), &weights) != 0 ||
         find<int(const void*, void**)>("exported_create")(weights, &network_) != 0)
@@ -46,24 +48,24 @@ class ExportedNetworkLibrary {
                   values[id].size_in_bytes());
     }
   }
-  ExportedNetworkLibrary(const ExportedNetworkLibrary&) = delete;
-  ExportedNetworkLibrary& operator=(const ExportedNetworkLibrary&) = delete;
-  /// The library stays loaded, for its threads are.
-  ~ExportedNetworkLibrary() = default;
 
-  void run() const {
-    if (run_(network_, runtime_) != 0) throw std::runtime_error("the exported network does not run");
+  /// Compiles the library; returns its path.
+  static std::string built(const networks::ExportedNetwork& files, const std::filesystem::path& library) {
+    const std::string command = "cc -std=c11 -O2 -shared -fPIC -pthread -o '" + library.string() + "' '" +
+                                files.source.string() + "' '" + files.runtime.source.string() +
+                                "' -Wl,--whole-archive '" + files.library.string() + "' -Wl,--no-whole-archive -lm";
+    if (std::system(command.c_str()) != 0) throw std::runtime_error("this failed: " + command);
+    return std::filesystem::absolute(library).string();
   }
 
- private:
   template <class F>
   [[nodiscard]] F* find(const std::string& symbol) const {
-    void* found = ::dlsym(library_, symbol.c_str());
-    if (found == nullptr) throw std::runtime_error("the exported library has no " + symbol);
-    return reinterpret_cast<F*>(found);
+    F* found = nullptr;
+    library_.find(found, symbol.c_str());
+    return found;
   }
 
-  void* library_ = nullptr;
+  SharedLibrary library_;
   void* network_ = nullptr;
   const void* runtime_ = nullptr;
   int (*run_)(void*, const void*) = nullptr;

@@ -116,7 +116,7 @@ class Peers {
 #endif
   }
 
-  /// Where Eigen has an expression for it.
+  /// Adds Eigen's kernel where Eigen has an expression for it.
   void add_eigen([[maybe_unused]] KernelCase& c, [[maybe_unused]] const Shape& shape) const {
 #ifdef TUNEWRIGHT_BENCH_EIGEN_MODULES
     if (!has("Eigen")) return;

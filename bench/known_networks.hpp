@@ -17,7 +17,7 @@ struct KnownNetwork {
   std::function<networks::Network()> build;  ///< with batch 1 and the size of its publication
 };
 
-/// Those of `networks/`; the first ones are what `bench_end_to_end` is about.
+/// The networks of `networks/`; the first ones are what `bench_end_to_end` is about.
 inline std::vector<KnownNetwork> known_networks() {
   return {{"resnet50", [] { return networks::resnet50(); }},
           {"mobilenet_v2", [] { return networks::mobilenet_v2(); }},

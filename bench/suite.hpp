@@ -38,7 +38,7 @@ struct LayerNormRows {
   std::int64_t rows, columns;
   bool operator==(const LayerNormRows&) const = default;
 };
-/// At inference, of `rows` vectors of channels: one multiplication and one addition for each element.
+/// Normalises `rows` vectors of channels at inference: one multiplication and one addition for each element.
 struct BatchNormRows {
   std::int64_t rows, channels;
   bool operator==(const BatchNormRows&) const = default;

@@ -21,6 +21,12 @@ if(PROJECT_IS_TOP_LEVEL)
   if(TUNEWRIGHT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER "${TUNEWRIGHT_CCACHE}")
   endif()
+  # GCC begins to collect garbage at 1 GiB, which most of our sources never need, and not at 128 MiB: a tenth of its time.
+  set(TUNEWRIGHT_COMPILER_MEMORY "")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(TUNEWRIGHT_COMPILER_MEMORY "--param=ggc-min-heapsize=1048576")
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${TUNEWRIGHT_COMPILER_MEMORY}>")
+  endif()
 endif()
 
 # Compile options of our own programs; consumers never see them.

@@ -12,6 +12,7 @@
 //
 // Nothing is run: a convolution of 4096 x 4096 was measured on all three GPUs by others (test/data/README.md).
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>

@@ -39,7 +39,7 @@ using namespace tunewright;
 
 namespace {
 
-/// Of the fastest of ten inferences.
+/// The time of the fastest of ten inferences.
 double milliseconds_of(networks::CompiledNetwork& network) {
   double least = 1e9;
   for (int i = 0; i < 10; ++i) {

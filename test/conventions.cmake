@@ -16,10 +16,18 @@ set(walls
   "(unsupported/)?Eigen/|^(nn|models|adaptations|samplers)/"
   "benchmark/|^study/"
   "(onnx|google/protobuf)/|^networks/onnx/"
+  "mpi\\.h|^measurers/mpi/world"
   "llvm(-c)?/|^(codegen/llvm[/._]|measurers/orc)"
   "(cuda|nvrtc)[a-z_]*\\.h|^(codegen/cuda|measurers/nvrtc)")
 
-# layers, and what each may include
+# The house from the ground up: headers of a folder include their own and those of folders that stand before it here, as
+# do the headers beside the folders that are parts of the tuner. Umbrellas stand above all.
+set(floors detail core json stats nn program schedule loops reference codegen spaces features drafts explorers measurers
+  schedulers networks data models filters adaptations samplers recipe session multi_task_session multi_task_tuner tuner
+  recipes study)
+
+# Layers that may include less than all that stand before them
+set(below_detail "")
 set(below_core "")
 set(below_json "")
 set(below_stats core)
@@ -31,7 +39,7 @@ set(below_reference core program)
 set(below_codegen core program schedule loops)
 set(below_networks core program schedule loops reference codegen spaces drafts)
 
-set(umbrellas "(tunewright|policies|data|gzip|graph|reference|eigen|orc|onnx|nvrtc|study|recipes)")  # see umbrellas.cmake
+set(umbrellas "(tunewright|policies|data|gzip|graph|reference|eigen|orc|mpi|onnx|nvrtc|study|recipes)")  # see umbrellas.cmake
 
 file(GLOB_RECURSE headers RELATIVE "${ROOT}/include/tunewright" "${ROOT}/include/tunewright/*.hpp")
 foreach(header IN LISTS headers)
@@ -51,11 +59,20 @@ foreach(header IN LISTS headers)
   endforeach()
   # Arrows point one way: a header of a layer includes its own and those below.
   string(REGEX REPLACE "[/.].*" "" layer "${header}")
-  if(header MATCHES "/" AND DEFINED below_${layer})
-    string(REGEX MATCHALL "#include \"tunewright/[a-z_0-9/]+\\.hpp\"" includes "${text}")
+  list(FIND floors ${layer} floor)
+  if(header MATCHES "/" OR NOT header MATCHES "^${umbrellas}\\.hpp$")
+    if(floor LESS 0 AND NOT layer STREQUAL "src")
+      string(APPEND faults "  ${header}: ${layer} is not among the floors; say where it stands\n")
+    endif()
+    string(REGEX MATCHALL "\n *#include \"tunewright/[a-z_0-9/]+\\.hpp\"" includes "${text}")
     foreach(include IN LISTS includes)
       string(REGEX MATCH "tunewright/([a-z_0-9]+)[/.]" _ "${include}")
-      if(NOT CMAKE_MATCH_1 IN_LIST below_${layer} AND NOT CMAKE_MATCH_1 MATCHES "^(${layer}|detail)$")
+      set(included "${CMAKE_MATCH_1}")
+      list(FIND floors ${included} below)
+      if(layer STREQUAL "src" OR included MATCHES "^(${layer}|detail)$")
+        continue()
+      elseif(below LESS 0 OR below GREATER floor OR (DEFINED below_${layer} AND NOT included IN_LIST below_${layer}))
+        string(STRIP "${include}" include)
         string(APPEND faults "  ${header}: ${include} is not below ${layer}\n")
       endif()
     endforeach()
@@ -84,6 +101,7 @@ file(STRINGS "${ROOT}/include/tunewright/detail/config.hpp" units REGEX "^#defin
 list(TRANSFORM units REPLACE "^#define TUNEWRIGHT_UNIT_([a-z_]+) .*" "\\1")
 set(compiled "")
 file(GLOB source_headers "${ROOT}/include/tunewright/src/*.hpp")
+list(FILTER source_headers EXCLUDE REGEX "/precompiled\\.hpp$")
 foreach(source IN LISTS source_headers)
   file(STRINGS "${source}" lines REGEX "^#if TUNEWRIGHT_DEFINES|^#include \"")
   foreach(line IN LISTS lines)

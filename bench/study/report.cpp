@@ -3,7 +3,7 @@
 //
 //   report [--pools=FILE] OUT study_models.json...
 //
-// Of each JSON it writes to OUT, under the name of the study:
+// For each JSON it writes to OUT, under the name of the study:
 //   .md   a table a data set: a row a recipe, every counter's mean and 95 % interval
 //   .dat  the same numbers, a block a (data set, recipe), for gnuplot
 //   .gp   draws counters of recipes named "name@number" against the number, others as bars; gives an .svg

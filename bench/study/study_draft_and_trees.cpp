@@ -7,15 +7,9 @@
 // `PrunerQuick`: `--trials` measurements (100) in batches of `--batch` (10), on this machine's CPU or on two simulated
 // cores. What wins here is judged by study_schedules, on operators of which none is searched here.
 
-#include <stdexcept>
-#include <string>
-
 #include "../drafted.hpp"
-#include "../two_cores.hpp"
+#include "chosen_machine.hpp"
 #include "operators.hpp"
-#include "tunewright/core/host_target.hpp"
-#include "tunewright/measurers/orc.hpp"
-#include "tunewright/measurers/simulated.hpp"
 #include "tunewright/models/committee.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/recipes/ansor.hpp"
@@ -103,15 +97,7 @@ void compare(study::Study& study, const Target& target, const M& measurer) {
 
 int main(int argc, char** argv) {
   return study::run(argc, argv, {.name = "draft_and_trees", .seeds = 5}, [](study::Study& study) {
-    const std::string machine = study.options().text("machine", "real");
-    if (machine != "real" && machine != "cores")
-      throw std::invalid_argument("--machine=" + machine + ": give real or cores");
-    if (machine == "real") {
-      Target host = host_target();
-      host.name = "host";
-      compare(study, host, measurers::OrcJit{});
-    } else {
-      compare(study, bench::two_cores(), measurers::Simulated{});
-    }
+    bench::with_chosen_machine(study.options(),
+                               [&](const Target& target, const auto& measurer) { compare(study, target, measurer); });
   });
 }

@@ -106,7 +106,7 @@ class LabelCurve {
   const OnBoth& whole() const { return of_sizes_.at(best_); }
   const OnBoth& size(const std::string& name) const { return of_sizes_.at(name); }
 
-  // By percent of the pool.
+  // Results stand by percent of the pool.
   template <class S>
   const std::map<std::string, OnBoth>& of(const std::string& name, const S& sampler,
                                           const std::vector<double>& shares) {

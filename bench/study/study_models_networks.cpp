@@ -38,7 +38,7 @@ struct Set {
   [[nodiscard]] std::string name() const { return pool + (selection.first ? "_first_" : "_drawn_") + split; }
 };
 
-// Without the rows of the other parts; columns stay.
+// Drops the rows of the other parts; columns stay.
 FeatureBatch part_zero(const FeatureBatch& x) {
   FeatureBatch statements(x.columns());
   for (std::size_t p = 0; p < x.programs(); ++p) {

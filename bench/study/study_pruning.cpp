@@ -18,6 +18,7 @@
 //   accuracy_lost         of each task: pairwise accuracy of `full` less this one's, in points (1 / 100); negative:
 //                         gained
 //   train_s, train_s_full time of the fit
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -111,7 +112,7 @@ const Sides& sides_of(const study::Options& options, const Set& set, std::uint64
   return last->second;
 }
 
-// Of every group the records that `thinned(members, wanted)` keeps; `share` of them is wanted.
+// The records of every group that `thinned(members, wanted)` keeps; `share` of them is wanted.
 template <class Thin>
 std::vector<std::size_t> thin_groups(const Sides& sides, double share, const Thin& thinned) {
   std::vector<std::size_t> kept;

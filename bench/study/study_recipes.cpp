@@ -37,12 +37,12 @@ using ExpectedImprovement = recipes::ExpectedImprovement<Space, Replay>;
 using AutoTvm = recipes::AutoTvm<Space, Replay>;
 using Alt = recipes::Alt<Space, Replay>;
 
-/// Without neighbours of the fastest: random candidates alone.
+/// Ranks random candidates alone, no neighbours of the fastest.
 struct RandomCandidates : ExpectedImprovement {
   using explorer = explorers::Uniform;
   static void set_explorer(explorers::Uniform& draws) { draws.pool = 1000; }
 };
-/// Without uncertainty: what the committee thinks best.
+/// Takes what the committee thinks best, however sure it is.
 struct BestByMean : ExpectedImprovement {
   using sampler = samplers::TopK;
 };

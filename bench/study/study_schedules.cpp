@@ -33,17 +33,14 @@
 #include <vector>
 
 #include "../drafted.hpp"
-#include "../two_cores.hpp"
+#include "chosen_machine.hpp"
 #include "operators.hpp"
 #include "tunewright/adaptations/momentum.hpp"
-#include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
-#include "tunewright/data/train_on_journals.hpp"
-#include "tunewright/measurers/orc.hpp"
-#include "tunewright/measurers/simulated.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/models/model_file.hpp"
+#include "tunewright/models/train_on_journals.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/ansor.hpp"
 #include "tunewright/recipes/balto.hpp"
@@ -128,8 +125,8 @@ class Pretrained {
   typename Recipe::model trained(const Parts<Recipe>& parts) {
     const std::string file = (folder_ / (std::string(study::recipe_name<Recipe>()) + ".safetensors")).string();
     if (!std::filesystem::exists(file)) {
-      const auto model = data::train_on_journals(parts.model, {measured_for<Recipe>()}, parts.space, parts.featurizer,
-                                                 {.split = data::by_task, .test_share = 0.17});
+      const auto model = models::train_on_journals(parts.model, {measured_for<Recipe>()}, parts.space, parts.featurizer,
+                                                   {.split = data::by_task, .test_share = 0.17});
       std::fprintf(stderr, "%s: %s, pairs of another operator in the right order: %.3f\n", file.c_str(),
                    summary(model.journals.report).c_str(), model.scores.pairwise_accuracy);
       models::save_model(file, model.model, parts.featurizer);
@@ -196,23 +193,19 @@ auto problems(const study::Options& options, const Target& target, const M& meas
 
 int main(int argc, char** argv) {
   return study::run(argc, argv, {.name = "schedules", .seeds = 5}, [](study::Study& study) {
-    const std::string machine = study.options().text("machine", "real");
-    if (machine == "real") {
-      Target host = host_target();
-      host.name = "host";
-      using M = measurers::OrcJit;
-      const auto pretrained = std::make_shared<Pretrained>(study.options().out / "pretraining", host);
-      study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
-                    NoDataflow<M>, TenSet<M>, Tlp<M>, TlpQuick<M>, BaltoTaught<M>, OneShot<M>,
-                    HetFeatTransfer<Space, M>, MoaPrunerQuick<M>>(
-          problems(study.options(), host, M{}), bench::budget(study.options()),
-          [pretrained](auto& parts) { pretrained->prepare(parts); });
-    } else if (machine == "cores") {
-      using M = measurers::Simulated;
-      study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
-                    NoDataflow<M>>(problems(study.options(), bench::two_cores(), M{}), bench::budget(study.options()));
-    } else {
-      throw std::invalid_argument("--machine=" + machine + ": give real or cores");
-    }
+    bench::with_chosen_machine(study.options(), [&]<class M>(const Target& target, const M& measurer) {
+      const auto searched = problems(study.options(), target, measurer);
+      const Budget budget = bench::budget(study.options());
+      if constexpr (std::same_as<M, measurers::OrcJit>) {
+        const auto pretrained = std::make_shared<Pretrained>(study.options().out / "pretraining", target);
+        study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
+                      NoDataflow<M>, TenSet<M>, Tlp<M>, TlpQuick<M>, BaltoTaught<M>, OneShot<M>,
+                      HetFeatTransfer<Space, M>, MoaPrunerQuick<M>>(
+            searched, budget, [pretrained](auto& parts) { pretrained->prepare(parts); });
+      } else {
+        study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
+                      NoDataflow<M>>(searched, budget);
+      }
+    });
   });
 }

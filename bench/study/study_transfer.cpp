@@ -118,7 +118,7 @@ Course course(M model, A adaptation, const Pair& pair, Updates updates) {
   return found;
 }
 
-/// From scratch, also with four times the labels of the largest budget.
+/// Learns from scratch, also with four times the labels of the largest budget.
 template <CostModel M>
 Course scratch(const M& untrained, const Pair& pair) {
   Course found;
@@ -210,7 +210,7 @@ class Courses {
     return known->second;
   }
 
-  /// From scratch by the network or the trees, whichever is better over all tasks.
+  /// Scores from scratch by the network or the trees, whichever is better over all tasks.
   const OfTasks& better_scratch(std::size_t labels) {
     const OfTasks& network = of("scratch").at(labels).accuracy;
     const OfTasks& trees = of("gbdt_scratch").at(labels).accuracy;

@@ -44,21 +44,6 @@ struct FinishedRun {
   TaskCounters counters{};
 };
 
-namespace finished_run_detail {
-
-inline void write_object(std::string& line, const std::map<std::string, double>& values) {
-  line += '{';
-  for (bool first = true; const auto& [name, value] : values) {
-    if (!std::exchange(first, false)) line += ',';
-    json::write(line, std::string_view(name));
-    line += ':';
-    json::write(line, value);
-  }
-  line += '}';
-}
-
-}  // namespace finished_run_detail
-
 /// One line of JSON.
 inline std::string to_line(const FinishedRun& run, const std::string& study) {
   LineWriter writer(study);
@@ -66,16 +51,9 @@ inline std::string to_line(const FinishedRun& run, const std::string& study) {
   writer.add("data", run.data);
   writer.add("seed", run.seed);
   writer.add("conditions", run.conditions);
-  finished_run_detail::write_object(writer.begin("figures"), run.figures);
+  json::write_object(writer.begin("figures"), run.figures);
   std::string& line = writer.begin("counters");
-  line += '{';
-  for (bool first = true; const auto& [counter, tasks] : run.counters) {
-    if (!std::exchange(first, false)) line += ',';
-    json::write(line, std::string_view(counter));
-    line += ':';
-    finished_run_detail::write_object(line, tasks);
-  }
-  line += '}';
+  json::write_object(line, run.counters, [&](const auto& tasks) { json::write_object(line, tasks); });
   return std::move(writer).finish();
 }
 

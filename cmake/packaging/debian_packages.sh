@@ -8,10 +8,10 @@ tunewright_required_packages=(
   llvm-19-dev libboost-graph-dev nlohmann-json3-dev libisal-dev libeigen3-dev libxtensor-dev
   doctest-dev
 )
-# Libraries to compare with, networks from ONNX files, the plot of the quick start, the benchmark runner, faster rebuilds, the check of the layout.
+# Libraries to compare with, networks from ONNX files, measuring over MPI, the plot of the quick start, the benchmark runner, faster rebuilds, the check of the layout.
 tunewright_optional_packages=(
   libopenblas-dev libdnnl-dev libxgboost-dev
-  libonnx-dev libprotobuf-dev
+  libonnx-dev libprotobuf-dev libopenmpi-dev openmpi-bin
   gnuplot-nox libbenchmark-dev ccache clang-format-19
 )
 # What tests of code for 64-bit ARM run it with: 56 MB to fetch, 267 MB installed. Without them these tests say so.

@@ -90,9 +90,8 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
                                   std::to_string(tasks.size()) + " tasks; give at least 1 a task");
     }
     budget.batch = std::min(budget.batch, budget.trials / tasks.size());
-    RunStatus status{.task = tasks.front().task,
-                     .budget = budget,
-                     .learns = !std::same_as<typename Recipe::adaptation, adaptations::None>};
+    RunStatus status =
+        status_before(tasks.front().task, budget, !std::same_as<typename Recipe::adaptation, adaptations::None>);
     const Seconds start = parts().clock();
     const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 

@@ -21,3 +21,4 @@
 #include "tunewright/recipes/random.hpp"
 #include "tunewright/recipes/tenset.hpp"
 #include "tunewright/recipes/tlp.hpp"
+#include "tunewright/recipes/transfer_tuning.hpp"

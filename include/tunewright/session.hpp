@@ -6,9 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +23,7 @@
 #include "tunewright/recipe.hpp"
 #include "tunewright/session/candidate_ranking.hpp"
 #include "tunewright/session/described_rows.hpp"
+#include "tunewright/session/session_state.hpp"
 #include "tunewright/session/told_batch.hpp"
 #include "tunewright/spaces/decode_records.hpp"
 #include "tunewright/spaces/draw.hpp"
@@ -65,31 +64,30 @@ class Session {
   using Config = config_t<Space>;
   using Batch = std::vector<Candidate<Config>>;
 
-  Session(Parts<Recipe>& parts, Task task)
-      : parts_(parts), task_(std::move(task)), task_hash_(stable_hash(task_)), explorer_(parts.explorer) {
-    if constexpr (IdentifiedMeasurer<typename Recipe::measurer>) compiler_ = parts_.measurer.identity();
-    parts_.training.forget(task_hash_);
-    if (parts_.starts) starts_ = keep(parts_.starts(parts_.space, task_));
+  Session(Parts<Recipe>& parts, const Task& task) : parts_(parts), state_(task), explorer_(parts.explorer) {
+    if constexpr (IdentifiedMeasurer<typename Recipe::measurer>) state_.compiler = parts_.measurer.identity();
+    parts_.training.forget(state_.task_hash);
+    if (parts_.starts) starts_ = keep(parts_.starts(parts_.space, state_.task));
   }
 
-  [[nodiscard]] const Task& task() const noexcept { return task_; }
-  [[nodiscard]] const History<Config>& history() const noexcept { return history_; }
-  [[nodiscard]] unsigned round() const noexcept { return round_; }
-  [[nodiscard]] const ReasonCounts& rejected() const noexcept { return rejected_; }
+  [[nodiscard]] const Task& task() const noexcept { return state_.task; }
+  [[nodiscard]] const History<Config>& history() const& noexcept { return history_; }
+  [[nodiscard]] History<Config> history() && noexcept { return std::move(history_); }
+  [[nodiscard]] unsigned round() const noexcept { return state_.round; }
+  [[nodiscard]] const ReasonCounts& rejected() const noexcept { return state_.rejected; }
 
   /// At most `n` new candidates; none when the space gives nothing new. Throws `std::invalid_argument` when
   /// it never did, for an `n` of 0, and where a `BoundedExplorer` leaves the sampler nothing to choose.
   [[nodiscard]] Batch ask(std::size_t n) {
-    if (n == 0) throw std::invalid_argument("Session::ask: 0 candidates were asked for; ask for at least 1");
+    check_asked(n);
     if constexpr (BoundedExplorer<typename Recipe::explorer> && !IndifferentSampler<typename Recipe::sampler>)
       explorers::check_choice(explorer_.pool_bound(n), n);
-    const Rng rng = Rng(parts_.seed).split(task_hash_).split(round_);
-    ranked_.clear();
-    asked_.clear();
+    const Rng rng = Rng(parts_.seed).split(state_.task_hash).split(state_.round);
+    state_.ranked.clear();
+    state_.asked.clear();
     Batch batch = unmeasured_starts(n);
     if (batch.size() == n) return batch;
-    KeySet excluded = history_.keys();
-    for (const Candidate<Config>& start : batch) excluded.insert(start.key);
+    const KeySet excluded = joined(history_.keys(), keys_of(batch));
     n -= batch.size();
     // A model without data would only dress up random choice.
     const bool guided = has_draft || model_has_learned();
@@ -97,15 +95,13 @@ class Session {
     if (guided) pool = explore(n, excluded, rng.split(explore_stream));
     if (pool.size() < n) draw_into(pool, n, excluded, rng.split(draw_stream));
     if (pool.empty() && batch.empty() && history_.size() == 0) {
-      throw std::invalid_argument("the search space gave no feasible configuration for task '" + task_.name +
-                                  "'; check its shapes against the space, or loosen the limits of the target");
+      refuse_empty_space(state_.task);
     }
-    std::vector<std::uint64_t> keys;  // [P]
-    for (const Config& config : pool) keys.push_back(parts_.space.key(config));
+    const std::vector<std::uint64_t> keys = keys_of(pool);                  // [P]
     std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));  // [B]
     std::vector<float> score(pool.size());                                  // [P]
     if (guided) {
-      const FeatureBatch x = rows_of(pool, keys, ranked_);  // (R, D) in P programs
+      const FeatureBatch x = rows_of(pool, keys, state_.ranked);  // (R, D) in P programs
       if (model_has_learned())
         parts_.model.predict(x, score);
       else
@@ -113,14 +109,16 @@ class Session {
       chosen = select(x, score, n, rng.split(select_stream));
       samplers::check_selection(chosen, pool.size(), n);
     }
-    std::vector<std::uint64_t> chosen_keys;  // [B]
+    const std::size_t starts = batch.size();
     for (const std::size_t index : chosen) {
-      chosen_keys.push_back(keys[index]);
-      batch.push_back({std::move(pool[index]), keys[index], round_, static_cast<unsigned>(batch.size())});
+      batch.push_back({std::move(pool[index]), keys[index], state_.round, static_cast<unsigned>(batch.size())});
       if (model_has_learned()) batch.back().predicted = score[index];
     }
-    if (guided) asked_.add(chosen_keys, ranked_.gather(chosen_keys));
-    ranked_.clear();
+    if (guided) {
+      const std::vector<std::uint64_t> chosen_keys = keys_of(std::span<const Candidate<Config>>(batch).subspan(starts));
+      state_.asked.add(chosen_keys, state_.ranked.gather(chosen_keys));
+    }
+    state_.ranked.clear();
     return batch;
   }
 
@@ -130,23 +128,23 @@ class Session {
     if constexpr (BestAwareMeasurer<typename Recipe::measurer>) {
       // Also where there is none: the measurer may remember that of another search.
       const auto* best = history_.best();
-      parts_.measurer.note_best(task_, Seconds(best != nullptr ? best->cost_s() : 0));
+      parts_.measurer.note_best(state_.task, Seconds(best != nullptr ? best->cost_s() : 0));
     }
     if constexpr (features::NestFeaturizerFor<typename Recipe::featurizer, Space>) {
       auto describer = parts_.featurizer.describer();
-      FeatureBatch x(FeatureSchema(parts_.featurizer.schema()).columns.size());
+      FeatureBatch x(width_of(parts_.featurizer.schema()));
       const auto describe = [&](std::size_t slot, const program_t<Space>* program) {
-        if (asked_.contains(batch[slot].key)) return;
+        if (state_.asked.contains(batch[slot].key)) return;
         x.clear();
         if (program != nullptr)
-          features::describe_or_leave_out(describer, *program, task_, x);
+          features::describe_or_leave_out(describer, *program, state_.task, x);
         else
           x.close_program();
-        asked_.add(std::span(&batch[slot].key, 1), x);
+        state_.asked.add(std::span(&batch[slot].key, 1), x);
       };
-      return measurers::measure_batch(parts_.space, task_, parts_.measurer, batch, sink, describe);
+      return measurers::measure_batch(parts_.space, state_.task, parts_.measurer, batch, sink, describe);
     } else {
-      return measurers::measure_batch(parts_.space, task_, parts_.measurer, batch, sink);
+      return measurers::measure_batch(parts_.space, state_.task, parts_.measurer, batch, sink);
     }
   }
 
@@ -156,7 +154,7 @@ class Session {
   void tell(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes) {
     take(batch, outcomes, false);
     update_model();
-    ++round_;
+    ++state_.round;
   }
 
   /// Takes measurements over from a journal. Returns how many were not, by reason. The search goes on after
@@ -168,14 +166,14 @@ class Session {
     return unusable;
   }
 
-  /// As `recall`, but leaves the model as it is: of several sessions over the same parts, the last one updates it for
-  /// all.
+  /// Does what `recall` does, but leaves the model as it is: of several sessions over the same parts, the last one
+  /// updates it for all.
   ReasonCounts take_over(std::span<const Record> records) {
-    auto found = spaces::decode_records(parts_.space, task_, records, compiler_);
+    auto found = spaces::decode_records(parts_.space, state_.task, records, state_.compiler);
     if (!found.batch.empty()) {
       const unsigned next_round = found.batch.back().round + 1;
       take(found.batch, found.outcomes, true);
-      round_ = next_round;
+      state_.round = next_round;
     }
     return std::move(found.unusable);
   }
@@ -188,7 +186,7 @@ class Session {
   }
 
   [[nodiscard]] Record record(const Candidate<Config>& candidate, const Outcome& outcome) const {
-    Record record = record_of_session(task_, task_hash_, compiler_, parts_.seed);
+    Record record = record_of_session(state_.task, state_.task_hash, state_.compiler, parts_.seed);
     record.key = candidate.key;
     record.config = parts_.space.encode(candidate.config);
     record.outcome = outcome;
@@ -203,6 +201,17 @@ class Session {
   static constexpr bool has_draft = CandidateRanking<Recipe>::has_draft;
   static constexpr std::size_t max_seeds = 512;  // more than any explorer starts from
 
+  [[nodiscard]] std::vector<std::uint64_t> keys_of(const std::vector<Config>& configs) const {
+    std::vector<std::uint64_t> keys;
+    for (const Config& config : configs) keys.push_back(parts_.space.key(config));
+    return keys;
+  }
+  [[nodiscard]] static std::vector<std::uint64_t> keys_of(std::span<const Candidate<Config>> candidates) {
+    std::vector<std::uint64_t> keys;
+    for (const Candidate<Config>& candidate : candidates) keys.push_back(candidate.key);
+    return keys;
+  }
+
   [[nodiscard]] bool model_has_learned() const {
     if constexpr (requires {
                     { parts_.model.trained() } -> std::convertible_to<bool>;
@@ -215,11 +224,12 @@ class Session {
   /// At most `n` of the configurations that the search was given to start with.
   [[nodiscard]] Batch unmeasured_starts(std::size_t n) {
     Batch batch;
+    if (starts_.empty()) return batch;
     KeySet known = history_.keys();
     for (const Config& config : starts_) {
       if (batch.size() == n) break;
       const std::uint64_t key = parts_.space.key(config);
-      if (known.insert(key).second) batch.push_back({config, key, round_, static_cast<unsigned>(batch.size())});
+      if (known.insert(key).second) batch.push_back({config, key, state_.round, static_cast<unsigned>(batch.size())});
     }
     return batch;
   }
@@ -231,7 +241,7 @@ class Session {
     };
     const std::vector<Config> seeds = history_.fastest(max_seeds);
     return keep(explorer_.explore(
-        parts_.space, task_,
+        parts_.space, state_.task,
         Guidance<Config>{
             .rank = rank_for_explorer, .seeds = seeds, .measured = excluded, .wanted = n, .threads = parts_.threads},
         rng));
@@ -239,7 +249,7 @@ class Session {
 
   // Scores `configs` by the draft, or else the model, and counts what the filter rejects.
   void rank(std::span<const Config> configs, std::span<float> score) {
-    add_counts(rejected_, CandidateRanking<Recipe>(parts_, task_, ranked_).rank(configs, score));
+    add_counts(state_.rejected, CandidateRanking<Recipe>(parts_, state_.task, state_.ranked).rank(configs, score));
   }
 
   [[nodiscard]] std::vector<std::size_t> select(const FeatureBatch& x, std::span<const float> score, std::size_t n,
@@ -247,7 +257,7 @@ class Session {
     const auto& model = std::as_const(parts_.model);
     if constexpr (LabelAwareSamplerFor<typename Recipe::sampler, typename Recipe::model>) {
       const TrainingSet::Data known = parts_.training.assemble();
-      const std::vector<std::uint32_t> pool_task(score.size(), parts_.training.group_of(task_hash_));
+      const std::vector<std::uint32_t> pool_task(score.size(), parts_.training.group_of(state_.task_hash));
       return parts_.sampler.select(model, x, score, n, rng,
                                    samplers::Labelled{.x = known.x,
                                                       .y = known.y,
@@ -264,32 +274,30 @@ class Session {
   [[nodiscard]] FeatureBatch rows_of(std::span<const Config> configs, std::span<const std::uint64_t> keys,
                                      DescribedRows& known) const {
     std::vector<std::uint64_t> missing;
-    std::vector<Config> undescribed;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (known.contains(keys[i])) continue;
+    std::vector<Config> lacking;
+    for (const std::size_t i : undescribed(known, keys)) {
       missing.push_back(keys[i]);
-      undescribed.push_back(configs[i]);
+      lacking.push_back(configs[i]);
     }
     if (!missing.empty()) {
-      known.add(missing, features::extract_in_parts(parts_.featurizer, parts_.space, task_,
-                                                    std::span<const Config>(undescribed), parts_.threads));
+      known.add(missing, features::extract_in_parts(parts_.featurizer, parts_.space, state_.task,
+                                                    std::span<const Config>(lacking), parts_.threads));
     }
     return known.gather(keys);  // (R, D)
   }
 
   [[nodiscard]] std::vector<Config> keep(std::vector<Config> pool) {
     // Ranking has asked the filter about what it described.
-    const auto is_known = [&](const Config& config) { return ranked_.contains(parts_.space.key(config)); };
+    const auto is_known = [&](const Config& config) { return state_.ranked.contains(parts_.space.key(config)); };
     if (std::all_of(pool.begin(), pool.end(), is_known)) return pool;
     std::vector<char> is_kept(pool.size());
-    std::mutex counting;
+    SharedReasonCounts counts(state_.rejected);
     parallel_parts(parts_.threads, pool.size(), [&](std::size_t begin, std::size_t end) {
       const Kept kept =
-          parts_.filter.keep(parts_.space, task_, std::span<const Config>(pool).subspan(begin, end - begin));
+          parts_.filter.keep(parts_.space, state_.task, std::span<const Config>(pool).subspan(begin, end - begin));
       check_kept(kept, end - begin);
       for (const std::size_t index : kept.indices) is_kept[begin + index] = true;
-      const std::lock_guard lock(counting);
-      add_counts(rejected_, kept.rejected);
+      counts.add(kept.rejected);
     });
     std::vector<Config> left;
     for (std::size_t i = 0; i < pool.size(); ++i)
@@ -300,10 +308,9 @@ class Session {
   // Fills `pool` up to `n` with random configurations that are new and pass the filter.
   void draw_into(std::vector<Config>& pool, std::size_t n, const KeySet& excluded, const Rng& rng) {
     constexpr std::uint64_t max_passes = 8;
-    KeySet known = excluded;
-    for (const Config& config : pool) known.insert(parts_.space.key(config));
+    KeySet known = joined(excluded, keys_of(pool));
     for (std::uint64_t pass = 0; pass < max_passes && pool.size() < n; ++pass) {
-      auto drawn = spaces::draw(parts_.space, task_, n - pool.size(), known, parts_.threads, rng.split(pass));
+      auto drawn = spaces::draw(parts_.space, state_.task, n - pool.size(), known, parts_.threads, rng.split(pass));
       for (const Config& config : drawn) known.insert(parts_.space.key(config));
       for (Config& config : keep(std::move(drawn))) pool.push_back(std::move(config));
     }
@@ -318,23 +325,17 @@ class Session {
       configs.push_back(batch[i].config);
     }
     const std::span<const Config> seen = configs;
-    told.add_to(parts_.training, task_hash_, rows_of(seen, told.keys, asked_));
-    asked_.forget(told.keys);
+    told.add_to(parts_.training, state_.task_hash, rows_of(seen, told.keys, state_.asked));
+    state_.asked.forget(told.keys);
     if constexpr (LearningFilterFor<typename Recipe::filter, Space>)
-      parts_.filter.learn(parts_.space, task_, seen, outcomes);
+      parts_.filter.learn(parts_.space, state_.task, seen, outcomes);
   }
 
   Parts<Recipe>& parts_;
-  Task task_;
-  std::uint64_t task_hash_;
-  std::string compiler_;  // as the measurer names it
+  SessionState state_;
   typename Recipe::explorer explorer_;
-  DescribedRows ranked_;  // of what was ranked in the course of an `ask`
-  DescribedRows asked_;   // of what was asked or measured and not told yet
   History<Config> history_;
   std::vector<Config> starts_;
-  ReasonCounts rejected_;
-  unsigned round_ = 0;
 };
 
 }  // namespace tunewright

@@ -66,8 +66,10 @@ struct Tuner : CheckedParts<Recipe>::type {
     check(budget);
     Session<Recipe> session(parts(), task);
     const History<Config>& history = session.history();
-    RunStatus status{
-        .task = task, .budget = budget, .learns = !std::same_as<typename Recipe::adaptation, adaptations::None>};
+    Run<Config> found{
+        .history = {},
+        .status = status_before(task, budget, !std::same_as<typename Recipe::adaptation, adaptations::None>)};
+    RunStatus& status = found.status;
     const Seconds start = parts().clock();
     const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 
@@ -111,7 +113,9 @@ struct Tuner : CheckedParts<Recipe>::type {
     }
     status.as_fast = as_fast_as_best(history.trials());
     (observers::stop(observers, std::as_const(status), *stop), ...);
-    return {history, *stop, status};
+    found.history = std::move(session).history();
+    found.stop = *stop;
+    return found;
   }
 
   /// Measures the `count` fastest trials of a run of `task` once more, in turns, and returns them with the

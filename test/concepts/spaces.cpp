@@ -2,12 +2,14 @@
 #include "tunewright/spaces/concept.hpp"
 
 #include "support/toy_space.hpp"
+#include "tunewright/spaces/given_only.hpp"
 
 using namespace tunewright;
 
 namespace {
 
 static_assert(SearchSpace<toy::Space>);
+static_assert(SearchSpace<spaces::GivenOnly<toy::Space>>);
 
 struct SampleOwesAnOptional : toy::Space {
   toy::Tiles sample(const Task&, Rng&) const;

@@ -17,7 +17,7 @@ namespace {
 using namespace tunewright;
 using test::RecordedSearch;
 
-/// With fewer trees than by default, for time.
+/// Has fewer trees than by default, for time.
 struct Alt : recipes::Alt<spaces::RecordedTable, test::RecordedReplay> {
   static void set_model(models::Gbdt& trees) {
     recipes::Alt<space, measurer>::set_model(trees);

@@ -75,7 +75,7 @@ TEST_CASE("diverse top k tries more values of the knobs than plain top k") {
   CHECK(values.idea_is_better());
 }
 
-/// As many candidates as there are clusters, at random.
+/// Chooses as many candidates as there are clusters, at random.
 struct RandomAsMany {
   [[nodiscard]] std::vector<std::size_t> select(const models::Random& model, const FeatureBatch& x,
                                                 std::span<const float> score, std::size_t n, Rng& rng) const {

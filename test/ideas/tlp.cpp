@@ -36,7 +36,7 @@ double accuracy(Model model, std::uint64_t seed) {
   return test::accuracy_of(model, judged);
 }
 
-/// Of any order that does not look at the programs.
+/// The accuracy of any order that does not look at the programs.
 double guess(std::uint64_t) { return 0.5; }
 
 TEST_CASE("TLP's network orders schedules that it was not taught better than a guess") {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two translation units include every header: a function that is not inline, or two definitions that differ, does not
-// link.
-#include "all_headers.hpp"
+// Two object files hold every header: a function that is not inline does not link.
 
-int included_again();
+extern "C" int every_header();
+extern "C" int every_header_again();
 
-int main() { return included_again() == 1 ? 0 : 1; }
+int main() { return every_header() + every_header_again() == 2 ? 0 : 1; }

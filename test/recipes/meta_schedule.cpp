@@ -10,7 +10,7 @@ namespace {
 using namespace tunewright;
 using test::Trace;
 
-// With fewer trees, which is quicker.
+// Has fewer trees, which is quicker.
 struct FewTrees : recipes::MetaSchedule<spaces::MultiLevelTiling, measurers::Simulated> {
   static void set_model(models::Gbdt& trees) { trees = {}; }
 };

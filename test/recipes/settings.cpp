@@ -37,17 +37,23 @@ bool same_names(const std::vector<Knob>& a, const std::vector<Knob>& b) {
                     [](const Knob& one, const Knob& other) { return one.name == other.name; });
 }
 
-TEST_CASE("Ansor: 2,048 candidates a generation, four of them, deep trees; its quick form keeps the policies' own") {
-  const Parts<recipes::Ansor<MultiLevelTiling, Machine>> parts;
-  CHECK(parts.explorer.population == 2048);
+/// What Ansor breeds and learns by, but for the size of a generation, and MetaSchedule as well.
+template <class Parts>
+void check_evolution_of_ansor(const Parts& parts, std::size_t population) {
+  CHECK(parts.explorer.population == population);
   CHECK(parts.explorer.generations == 4);
   CHECK(parts.explorer.mutation_probability == 0.85);
   CHECK(parts.explorer.measured_share == 0.2);
-  CHECK(parts.explorer.elite_factor == 2);
   CHECK(parts.sampler.epsilon == 0.05);
   CHECK(parts.model.rounds == 10000);
-  CHECK(parts.model.early_stopping_rounds == 50);
   CHECK(parts.model.max_depth == 10);
+}
+
+TEST_CASE("Ansor: 2,048 candidates a generation, four of them, deep trees; its quick form keeps the policies' own") {
+  const Parts<recipes::Ansor<MultiLevelTiling, Machine>> parts;
+  check_evolution_of_ansor(parts, 2048);
+  CHECK(parts.explorer.elite_factor == 2);
+  CHECK(parts.model.early_stopping_rounds == 50);
   CHECK(parts.model.learning_rate == 0.2F);
   CHECK(parts.model.gamma == 0.001F);
   CHECK(parts.model.min_child_weight == 0);
@@ -105,15 +111,9 @@ TEST_CASE("Chameleon has AutoTVM's trees, 128 episodes of 500 moves, and cluster
 
 TEST_CASE("MetaSchedule breeds 512 candidates and trains when the data have grown by a fifth") {
   const Parts<recipes::MetaSchedule<MultiLevelTiling, Machine>> parts;
-  CHECK(parts.explorer.population == 512);
-  CHECK(parts.explorer.generations == 4);
-  CHECK(parts.explorer.mutation_probability == 0.85);
-  CHECK(parts.explorer.measured_share == 0.2);
+  check_evolution_of_ansor(parts, 512);
   CHECK(parts.explorer.max_tries == 11);
-  CHECK(parts.sampler.epsilon == 0.05);
   CHECK(parts.adaptation.min_growth == 0.2);
-  CHECK(parts.model.rounds == 10000);
-  CHECK(parts.model.max_depth == 10);
 }
 
 TEST_CASE("BALTO chooses from a pool, not from a batch") {

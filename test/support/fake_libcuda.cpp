@@ -381,7 +381,7 @@ CUresult cuGraphExecDestroy(CUgraphExec executable) {
   return CUDA_SUCCESS;
 }
 
-/// For libraries that stand in for NVIDIA's: their kernels take so long on this device.
+/// Libraries that stand in for NVIDIA's call it: their kernels take so long on this device.
 void fake_cuda_run(double milliseconds) {
   enqueue([milliseconds] { now_milliseconds += milliseconds; });
 }

@@ -15,6 +15,24 @@ namespace tunewright::test {
 /// How one axis is tiled: parts of a virtual thread, of a thread, and two inner levels.
 using Tile = std::vector<std::int64_t>;
 
+/// Caches `stage`, a matrix, in registers: each thread of a block of `side` x `side` computes 4 x 4 elements, of which
+/// rows are stored as vectors. Returns the cache, which is computed by threads.
+inline schedule::TensorId register_tiles_of_threads(schedule::ScheduleBuilder& s, std::string_view stage,
+                                                    std::int64_t side) {
+  using schedule::LoopKind;
+  const schedule::TensorId result = s.stage(stage);
+  const schedule::TensorId local = s.cache_write(result);
+  const auto i = s.split(result, 0, {side, 4});
+  const auto j = s.split(result, 1, {side, 4});
+  s.reorder(result, {i[0], j[0], i[1], j[1], i[2], j[2]});
+  s.bind(result, s.fuse(result, {i[0], j[0]}), LoopKind::BlockX);
+  const auto threads = s.fuse(result, {i[1], j[1]});
+  s.bind(result, threads, LoopKind::ThreadX);
+  s.vectorize(result, j[2]);
+  s.compute_at(local, result, threads);
+  return local;
+}
+
 /// The multi-level tiling of a GPU, by hand: `stage`, which reduces, is cached locally and computed by blocks, virtual
 /// threads and threads; `operands` are copied to shared memory by all threads of a block, `vector` elements at a time.
 /// Four factors an axis, two a reduction axis.

@@ -233,7 +233,7 @@ class HostCuda {
     if (library_ == nullptr) throw std::runtime_error(::dlerror());
   }
   HostCuda() = default;
-  /// For a compute capability, times ten.
+  /// `architecture` is a compute capability, times ten.
   explicit HostCuda(unsigned architecture) : architecture_(architecture) {}
   HostCuda(const HostCuda&) = delete;
   HostCuda& operator=(const HostCuda&) = delete;

@@ -12,7 +12,7 @@
 /// prescribes. Fragments of `wmma`, whose layout it leaves open, are scrambled.
 namespace tunewright::test {
 
-/// To be compiled after what host_cuda.hpp has of warps.
+/// Text that is compiled after what host_cuda.hpp has of warps.
 inline constexpr const char* host_ptx_prelude = R"(
 #include <cstdio>
 #include <string>

@@ -6,7 +6,7 @@
 /// else in their registers. What is not promised makes sums wrong; what is no instruction ends the program.
 namespace tunewright::test {
 
-/// To be compiled in front of what runs threads: shared memory as tensor units see it.
+/// Text that is compiled in front of what runs threads: shared memory as tensor units see it.
 inline constexpr const char* host_async_proxy_prelude = R"(
 // The shared memory of the program that runs.
 static char *shared_window, *shared_window_end;
@@ -58,7 +58,7 @@ AsyncProxy async_proxy;
 }
 )";
 
-/// To be compiled after what interprets other instructions.
+/// Text that is compiled after what interprets other instructions.
 inline constexpr const char* host_wgmma_prelude = R"(
 #include <map>
 namespace {

@@ -2,6 +2,7 @@
 // Whole recipes on measurements of a real kernel, with the tuner that runs on hardware.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>

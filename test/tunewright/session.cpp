@@ -63,7 +63,7 @@ struct Unlowerable : toy::Space {
   }
 };
 
-/// As `filters::StaticLimits`, of configurations alone.
+/// Does what `filters::StaticLimits` does, by configurations alone.
 struct LimitsOfConfigurations {
   [[nodiscard]] Kept keep(const Unlowerable& space, const Task& task, std::span<const toy::Tiles> pool) const {
     Kept kept;

@@ -14,7 +14,7 @@ namespace tunewright::adaptations {
 ///   Mapped<models::Gbdt, alignment::Columns> model{.model = trained_on_a4000};
 ///   model.map.fit(programs_of_the_new_device, programs_of_the_a4000);
 ///
-/// For models whose training data are gone; where they are at hand, `FeatureMap` and `Coral` train on them.
+/// It serves models whose training data are gone; where they are at hand, `FeatureMap` and `Coral` train on them.
 ///
 /// Models:      CostModel; ParametricCostModel where M is one.
 /// Cost:        that of M, and of the map.

@@ -82,7 +82,7 @@ struct WarmStart {
     double score2 = 0, label2 = 0, product = 0;  // about the means, summed
   };
 
-  /// Of the programs that have a finite score.
+  /// Moments of the programs that have a finite score.
   static Moments moments(std::span<const float> score, std::span<const float> y);
   static Line same_spread(const Moments& m);
   static Line least_squares(const Moments& m);

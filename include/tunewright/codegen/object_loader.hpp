@@ -15,7 +15,7 @@ namespace tunewright::codegen {
 /// The machine code of one relocatable object file (64-bit ELF), placed in this process and linked. Code is executable
 /// and constants are readable, neither is writable; what the object may write stands on pages of its own.
 ///
-/// Of this process the object gets the functions that the code generator calls and nothing else: `memcpy`, `memmove`,
+/// The object gets those functions of this process that the code generator calls and nothing else: `memcpy`, `memmove`,
 /// `memset`, `fma`, `fmaf`, `exp`, `log`, `tanh`, `erf`.
 /// Cost: a copy of the file's sections and two system calls.
 class ObjectCode {

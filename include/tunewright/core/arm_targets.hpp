@@ -23,7 +23,7 @@ struct ArmModel {
   std::uint64_t l3_bytes = 0;
 };
 
-/// From the makers' pages about these machines. The second level of Raspberry Pi 3 and 4 is shared by all cores.
+/// The makers' pages about these machines give the numbers. All cores share the second level of Raspberry Pi 3 and 4.
 inline constexpr std::array arm_models{
     ArmModel{"Raspberry Pi 3", "cortex-a53", 4, 32 << 10, 512 << 10, 0},
     ArmModel{"Raspberry Pi 4", "cortex-a72", 4, 32 << 10, 1 << 20, 0},

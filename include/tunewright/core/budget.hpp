@@ -29,7 +29,7 @@ struct Budget {
 
 enum class Stop : std::uint8_t { Trials, Time, Patience, Exhausted, Requested };
 
-/// For people: why a run ended.
+/// Tells people why a run ended.
 [[nodiscard]] constexpr std::string_view name(Stop stop) noexcept {
   switch (stop) {
     case Stop::Trials: return "all trials used";

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -14,14 +14,10 @@ namespace tunewright {
 using Clock = std::function<Seconds()>;
 
 /// Seconds since an arbitrary moment, never going back.
-[[nodiscard]] inline Clock steady_seconds() {
-  return [] { return Seconds(std::chrono::steady_clock::now().time_since_epoch()); };
-}
+[[nodiscard]] Clock steady_seconds();
 
 /// Seconds since 1970, for time stamps only.
-[[nodiscard]] inline Clock calendar_seconds() {
-  return [] { return Seconds(std::chrono::system_clock::now().time_since_epoch()); };
-}
+[[nodiscard]] Clock calendar_seconds();
 
 /// A clock that moves only when told. Copies share one time, so a measurer can drive the clock a budget
 /// reads.
@@ -35,3 +31,21 @@ class VirtualClock {
 };
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include <chrono>
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE Clock steady_seconds() {
+  return [] { return Seconds(std::chrono::steady_clock::now().time_since_epoch()); };
+}
+
+TUNEWRIGHT_INLINE Clock calendar_seconds() {
+  return [] { return Seconds(std::chrono::system_clock::now().time_since_epoch()); };
+}
+
+}  // namespace tunewright
+
+#endif

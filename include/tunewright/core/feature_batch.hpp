@@ -18,8 +18,13 @@ namespace tunewright {
 /// Shapes: P = number of programs, R = rows in all, D = columns.
 class FeatureBatch {
  public:
-  FeatureBatch() = default;
-  explicit FeatureBatch(std::size_t columns) : columns_(columns) {}
+  FeatureBatch();
+  explicit FeatureBatch(std::size_t columns);
+  FeatureBatch(const FeatureBatch& other);
+  FeatureBatch(FeatureBatch&& other) noexcept;
+  FeatureBatch& operator=(const FeatureBatch& other);
+  FeatureBatch& operator=(FeatureBatch&& other) noexcept;
+  ~FeatureBatch();
 
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }                     // D
   [[nodiscard]] std::size_t programs() const noexcept { return offsets_.size() - 1; }         // P
@@ -70,6 +75,14 @@ class FeatureBatch {
 #if TUNEWRIGHT_DEFINES(core)
 
 namespace tunewright {
+
+TUNEWRIGHT_INLINE FeatureBatch::FeatureBatch() = default;
+TUNEWRIGHT_INLINE FeatureBatch::FeatureBatch(std::size_t columns) : columns_(columns) {}
+TUNEWRIGHT_INLINE FeatureBatch::FeatureBatch(const FeatureBatch& other) = default;
+TUNEWRIGHT_INLINE FeatureBatch::FeatureBatch(FeatureBatch&& other) noexcept = default;
+TUNEWRIGHT_INLINE FeatureBatch& FeatureBatch::operator=(const FeatureBatch& other) = default;
+TUNEWRIGHT_INLINE FeatureBatch& FeatureBatch::operator=(FeatureBatch&& other) noexcept = default;
+TUNEWRIGHT_INLINE FeatureBatch::~FeatureBatch() = default;
 
 TUNEWRIGHT_INLINE void FeatureBatch::append_program(std::span<const float> rows) {
   if (columns_ == 0 || rows.size() % columns_ != 0) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -9,17 +8,49 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/order.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
-/// Canonical keys of configurations.
-using KeySet = std::unordered_set<std::uint64_t>;
+/// Canonical keys of configurations. Every template of a search has some, so what it does with them is compiled once.
+class KeySet : public std::unordered_set<std::uint64_t> {
+ public:
+  using std::unordered_set<std::uint64_t>::unordered_set;
+  KeySet();
+  KeySet(const KeySet& other);
+  KeySet(KeySet&& other) noexcept;
+  KeySet& operator=(const KeySet& other);
+  KeySet& operator=(KeySet&& other) noexcept;
+  ~KeySet();
+
+  std::pair<iterator, bool> insert(std::uint64_t key);
+  [[nodiscard]] std::size_t count(std::uint64_t key) const;
+};
 
 /// Seconds of one run; infinite for a failed candidate.
 [[nodiscard]] double cost_s(const Outcome& outcome) noexcept;
+
+/// What a history knows of its trials whatever their configurations are, in the order of the trials.
+class TrialIndex {
+ public:
+  [[nodiscard]] const KeySet& keys() const noexcept { return keys_; }
+  [[nodiscard]] std::size_t valid() const noexcept { return valid_; }
+  /// Position of the fastest, of the earliest of equals; 0 while none is valid.
+  [[nodiscard]] std::size_t best() const noexcept { return best_; }
+
+  /// Adds a trial; returns false and changes nothing if its key is already there.
+  bool append(std::uint64_t key, const Outcome& outcome);
+
+  /// Positions of up to `count` valid trials, fastest first, the earlier of equals before the later.
+  [[nodiscard]] std::vector<std::size_t> by_cost(std::size_t count) const;
+
+ private:
+  KeySet keys_;
+  std::vector<double> cost_s_;
+  std::size_t valid_ = 0;
+  std::size_t best_ = 0;
+};
 
 /// A configuration with its place in the search: what is to be measured.
 template <class Config>
@@ -51,64 +82,82 @@ class History {
   [[nodiscard]] std::vector<Trial<Config>> trials() && noexcept {
     return std::move(trials_);
   }  // for loops over a temporary
-  [[nodiscard]] const KeySet& keys() const noexcept { return keys_; }
-  [[nodiscard]] bool contains(std::uint64_t key) const { return keys_.count(key) != 0; }
-  [[nodiscard]] std::size_t valid() const noexcept { return valid_; }
+  [[nodiscard]] const KeySet& keys() const noexcept { return index_.keys(); }
+  [[nodiscard]] bool contains(std::uint64_t key) const { return keys().count(key) != 0; }
+  [[nodiscard]] std::size_t valid() const noexcept { return index_.valid(); }
 
   /// The fastest trial, the earliest of equals; null while none is valid.
-  [[nodiscard]] const Trial<Config>* best() const noexcept { return valid_ == 0 ? nullptr : &trials_[best_]; }
+  [[nodiscard]] const Trial<Config>* best() const noexcept { return valid() == 0 ? nullptr : &trials_[index_.best()]; }
 
   /// Trials after the one that set the best; all of them while none is valid.
   [[nodiscard]] std::size_t trials_since_best() const noexcept {
-    return valid_ == 0 ? trials_.size() : trials_.size() - 1 - best_;
+    return valid() == 0 ? trials_.size() : trials_.size() - 1 - index_.best();
   }
 
   /// Adds a trial; returns false and changes nothing if its key is already there.
   bool append(Trial<Config> trial) {
-    if (!keys_.insert(trial.candidate.key).second) return false;
-    const double cost = trial.cost_s();
+    if (!index_.append(trial.candidate.key, trial.outcome)) return false;
     trials_.push_back(std::move(trial));
-    if (trials_.back().outcome.valid()) {
-      if (valid_ == 0 || cost < trials_[best_].cost_s()) best_ = trials_.size() - 1;
-      ++valid_;
-    }
     return true;
   }
 
   /// Up to `count` valid trials, fastest first. O(size log size).
   [[nodiscard]] std::vector<Trial<Config>> fastest_trials(std::size_t count) const {
     std::vector<Trial<Config>> trials;
-    for (const std::size_t index : by_cost(count)) trials.push_back(trials_[index]);
+    for (const std::size_t index : index_.by_cost(count)) trials.push_back(trials_[index]);
     return trials;
   }
 
   /// Their configurations only.
   [[nodiscard]] std::vector<Config> fastest(std::size_t count) const {
     std::vector<Config> configs;
-    for (const std::size_t index : by_cost(count)) configs.push_back(trials_[index].candidate.config);
+    for (const std::size_t index : index_.by_cost(count)) configs.push_back(trials_[index].candidate.config);
     return configs;
   }
 
  private:
-  [[nodiscard]] std::vector<std::size_t> by_cost(std::size_t count) const {
-    return first_in_order(positions(trials_.size()), std::min(count, valid_), [&](std::size_t a, std::size_t b) {
-      const double cost_a = trials_[a].cost_s();
-      const double cost_b = trials_[b].cost_s();
-      return cost_a != cost_b ? cost_a < cost_b : a < b;
-    });
-  }
-
   std::vector<Trial<Config>> trials_;
-  KeySet keys_;
-  std::size_t valid_ = 0;
-  std::size_t best_ = 0;
+  TrialIndex index_;
 };
 
 }  // namespace tunewright
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include <algorithm>
+
+#include "tunewright/core/order.hpp"
+
 namespace tunewright {
+
+TUNEWRIGHT_INLINE KeySet::KeySet() = default;
+TUNEWRIGHT_INLINE KeySet::KeySet(const KeySet& other) = default;
+TUNEWRIGHT_INLINE KeySet::KeySet(KeySet&& other) noexcept = default;
+TUNEWRIGHT_INLINE KeySet& KeySet::operator=(const KeySet& other) = default;
+TUNEWRIGHT_INLINE KeySet& KeySet::operator=(KeySet&& other) noexcept = default;
+TUNEWRIGHT_INLINE KeySet::~KeySet() = default;
+
+TUNEWRIGHT_INLINE std::pair<KeySet::iterator, bool> KeySet::insert(std::uint64_t key) {
+  return std::unordered_set<std::uint64_t>::insert(key);
+}
+TUNEWRIGHT_INLINE std::size_t KeySet::count(std::uint64_t key) const {
+  return std::unordered_set<std::uint64_t>::count(key);
+}
+
+TUNEWRIGHT_INLINE bool TrialIndex::append(std::uint64_t key, const Outcome& outcome) {
+  if (!keys_.insert(key).second) return false;
+  cost_s_.push_back(cost_s(outcome));
+  if (!outcome.valid()) return true;
+  if (valid_ == 0 || cost_s_.back() < cost_s_[best_]) best_ = cost_s_.size() - 1;
+  ++valid_;
+  return true;
+}
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> TrialIndex::by_cost(std::size_t count) const {
+  return first_in_order(positions(cost_s_.size()), std::min(count, valid_), [&](std::size_t a, std::size_t b) {
+    return cost_s_[a] != cost_s_[b] ? cost_s_[a] < cost_s_[b] : a < b;
+  });
+}
 
 TUNEWRIGHT_INLINE double cost_s(const Outcome& outcome) noexcept {
   const Timing* timing = outcome.timing();

@@ -13,11 +13,11 @@
 
 #include "tunewright/core/budget.hpp"
 #include "tunewright/core/outcome.hpp"
-#include "tunewright/core/precision.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/core/weighted_task.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -59,17 +59,11 @@ struct RunStatus {
     return sum;
   }
 
-  void count(const Outcome& outcome) {
-    ++trials;
-    if (const Failure* failure = outcome.failure()) {
-      ++faults[static_cast<std::size_t>(failure->fault)];
-      return;
-    }
-    const Timing& timing = *outcome.timing();
-    imprecise += is_imprecise(timing) ? 1U : 0U;
-    if (!best || timing.median < *best) best = timing.median;
-  }
+  void count(const Outcome& outcome);
 };
+
+/// Where a run stands that has not begun.
+[[nodiscard]] RunStatus status_before(const Task& task, const Budget& budget, bool learns);
 
 /// Observers are any objects with some of these members; `run()` calls what it finds, in the order given.
 ///
@@ -166,3 +160,28 @@ void stop(O& observer, const RunStatus& status, Stop why) {
 
 }  // namespace observers
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/core/precision.hpp"
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE void RunStatus::count(const Outcome& outcome) {
+  ++trials;
+  if (const Failure* failure = outcome.failure()) {
+    ++faults[static_cast<std::size_t>(failure->fault)];
+    return;
+  }
+  const Timing& timing = *outcome.timing();
+  imprecise += is_imprecise(timing) ? 1U : 0U;
+  if (!best || timing.median < *best) best = timing.median;
+}
+
+TUNEWRIGHT_INLINE RunStatus status_before(const Task& task, const Budget& budget, bool learns) {
+  return {.task = task, .budget = budget, .learns = learns};
+}
+
+}  // namespace tunewright
+
+#endif

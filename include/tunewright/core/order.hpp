@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <numeric>
 #include <utility>
 #include <vector>
+
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
 /// The positions 0, 1, ..., n - 1.
-[[nodiscard]] inline std::vector<std::size_t> positions(std::size_t n) {
-  std::vector<std::size_t> all(n);
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
-}
+[[nodiscard]] std::vector<std::size_t> positions(std::size_t n);
 
 /// The `count` first of `among` in the order `before`, sorted. `before` must order any two different positions one way
 /// or the other, so that there is one result on every platform. O(N log count).
 ///
 /// Not a template: every policy sorts positions by something, and one sort compiled is enough.
-[[nodiscard]] inline std::vector<std::size_t> first_in_order(
-    std::vector<std::size_t> among, std::size_t count, const std::function<bool(std::size_t, std::size_t)>& before) {
-  const std::size_t kept = std::min(count, among.size());
-  std::partial_sort(among.begin(), among.begin() + static_cast<std::ptrdiff_t>(kept), among.end(),
-                    [&before](std::size_t a, std::size_t b) { return before(a, b); });
-  among.resize(kept);
-  return among;
-}
+[[nodiscard]] std::vector<std::size_t> first_in_order(std::vector<std::size_t> among, std::size_t count,
+                                                      const std::function<bool(std::size_t, std::size_t)>& before);
 
 /// Sorts a handful of `values` in place, equal ones as they stood: an insertion sort, which for up to some dozens takes
 /// no longer than `std::sort` and a tenth of its code, of which every type and every order needs its own.
@@ -43,3 +33,29 @@ void sort_few(Values& values, const Before& before = {}) {
 }
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include <algorithm>
+#include <numeric>
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> positions(std::size_t n) {
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> first_in_order(std::vector<std::size_t> among, std::size_t count,
+                                                          const std::function<bool(std::size_t, std::size_t)>& before) {
+  const std::size_t kept = std::min(count, among.size());
+  std::partial_sort(among.begin(), among.begin() + static_cast<std::ptrdiff_t>(kept), among.end(),
+                    [&before](std::size_t a, std::size_t b) { return before(a, b); });
+  among.resize(kept);
+  return among;
+}
+
+}  // namespace tunewright
+
+#endif

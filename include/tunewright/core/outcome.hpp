@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
+
 namespace tunewright {
 
 using Seconds = std::chrono::duration<double>;
@@ -81,9 +83,23 @@ struct Failure {
   bool operator==(const Failure&) const = default;
 };
 
+/// Either of them: the timing of nothing to begin with. Every program of a search copies outcomes, so that is compiled
+/// once.
+class TimingOrFailure : public std::variant<Timing, Failure> {
+ public:
+  using std::variant<Timing, Failure>::variant;
+  using std::variant<Timing, Failure>::operator=;
+  TimingOrFailure();
+  TimingOrFailure(const TimingOrFailure& other);
+  TimingOrFailure(TimingOrFailure&& other) noexcept;
+  TimingOrFailure& operator=(const TimingOrFailure& other);
+  TimingOrFailure& operator=(TimingOrFailure&& other) noexcept;
+  ~TimingOrFailure();
+};
+
 /// What measuring one candidate gave, and what it cost. A failed candidate is data, not an exception.
 struct Outcome {
-  std::variant<Timing, Failure> result;
+  TimingOrFailure result;
   Seconds compile_time{0};  ///< spent compiling, on this or another thread
   Seconds run_time{0};      ///< spent in the measuring process, checks included
 
@@ -94,3 +110,18 @@ struct Outcome {
 };
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE TimingOrFailure::TimingOrFailure() = default;
+TUNEWRIGHT_INLINE TimingOrFailure::TimingOrFailure(const TimingOrFailure& other) = default;
+TUNEWRIGHT_INLINE TimingOrFailure::TimingOrFailure(TimingOrFailure&& other) noexcept = default;
+TUNEWRIGHT_INLINE TimingOrFailure& TimingOrFailure::operator=(const TimingOrFailure& other) = default;
+TUNEWRIGHT_INLINE TimingOrFailure& TimingOrFailure::operator=(TimingOrFailure&& other) noexcept = default;
+TUNEWRIGHT_INLINE TimingOrFailure::~TimingOrFailure() = default;
+
+}  // namespace tunewright
+
+#endif

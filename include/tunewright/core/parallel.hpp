@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <exception>
 #include <functional>
-#include <mutex>
-#include <thread>
-#include <vector>
+
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -17,7 +14,22 @@ namespace tunewright {
 ///
 /// Determinism: which indices meet in a part depends on `threads`; a body that treats each index by itself
 /// and writes only to its own slots gives the same result at any number.
-inline void parallel_parts(unsigned threads, std::size_t n, const std::function<void(std::size_t, std::size_t)>& body) {
+void parallel_parts(unsigned threads, std::size_t n, const std::function<void(std::size_t, std::size_t)>& body);
+
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE void parallel_parts(unsigned threads, std::size_t n,
+                                      const std::function<void(std::size_t, std::size_t)>& body) {
   const std::size_t parts = std::min<std::size_t>(std::max(1U, threads), n);
   if (parts <= 1) {
     if (n != 0) body(std::size_t{0}, n);
@@ -42,3 +54,5 @@ inline void parallel_parts(unsigned threads, std::size_t n, const std::function<
 }
 
 }  // namespace tunewright
+
+#endif

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
+#include <vector>
 
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -28,19 +30,34 @@ namespace tunewright {
   return timing.stopped == StopReason::Budget && timing.repeats.size() > 1;
 }
 
-/// How many trials are as fast as the fastest of them as far as measuring can tell; the fastest is not counted.
+/// How many of some latencies are as fast as the fastest of them as far as measuring can tell; the fastest, the first
+/// of equals, is not counted.
+[[nodiscard]] std::size_t as_fast_as_best(std::span<const Timing* const> timings);
+
+/// Of the valid ones of some trials.
 template <class Trials>
 [[nodiscard]] std::size_t as_fast_as_best(const Trials& trials) {
-  const Timing* best = nullptr;
-  for (const auto& trial : trials) {
-    const Timing* timing = trial.outcome.timing();
-    if (timing != nullptr && (best == nullptr || timing->median < best->median)) best = timing;
-  }
-  if (best == nullptr) return 0;
-  return static_cast<std::size_t>(std::count_if(trials.begin(), trials.end(), [&](const auto& trial) {
-    const Timing* timing = trial.outcome.timing();
-    return timing != nullptr && timing != best && alike(*timing, *best);
-  }));
+  std::vector<const Timing*> timings;
+  for (const auto& trial : trials)
+    if (const Timing* timing = trial.outcome.timing()) timings.push_back(timing);
+  return as_fast_as_best(std::span<const Timing* const>(timings));
 }
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE std::size_t as_fast_as_best(std::span<const Timing* const> timings) {
+  const Timing* best = nullptr;
+  for (const Timing* timing : timings)
+    if (best == nullptr || timing->median < best->median) best = timing;
+  std::size_t count = 0;
+  for (const Timing* timing : timings) count += timing != best && alike(*timing, *best) ? 1U : 0U;
+  return count;
+}
+
+}  // namespace tunewright
+
+#endif

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <stdexcept>
-#include <string>
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
 /// The check of a policy's option: throws `std::invalid_argument` naming policy, option, value and the range
 /// to stay in unless `holds`.
-inline void require(bool holds, const char* policy, const char* option, double value, const char* range) {
+void require(bool holds, const char* policy, const char* option, double value, const char* range);
+
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include <stdexcept>
+#include <string>
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE void require(bool holds, const char* policy, const char* option, double value, const char* range) {
   if (holds) return;
   std::string message = policy;
   for (const char* part : {": ", option, " is "}) message += part;
@@ -18,3 +28,5 @@ inline void require(bool holds, const char* policy, const char* option, double v
 }
 
 }  // namespace tunewright
+
+#endif

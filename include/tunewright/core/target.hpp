@@ -118,7 +118,7 @@ struct Target {
   /// features it has besides: "cortex-a72", "cortex-a55+dotprod"; empty for this machine's, or any where this is none.
   /// Likewise on x86-64, where it is empty for this machine's or a typical one with the same instructions.
   std::string architecture{};
-  /// Of tensor units with factors of 16 bits and sums of 32; those of 8 bits count twice. 0: it has none.
+  /// Speed of tensor units with factors of 16 bits and sums of 32; those of 8 bits count twice. 0: it has none.
   double peak_tensor_gflops = 0;
 
   std::uint32_t tensor_units = 0;  ///< bits of `TensorUnit`

@@ -40,6 +40,13 @@ class TrainingSet {
     std::span<const float> predicted{};
   };
 
+  TrainingSet();
+  TrainingSet(const TrainingSet& other);
+  TrainingSet(TrainingSet&& other) noexcept;
+  TrainingSet& operator=(const TrainingSet& other);
+  TrainingSet& operator=(TrainingSet&& other) noexcept;
+  ~TrainingSet();
+
   /// Appends candidates of `task` with their seconds, infinite if failed.
   void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s, const Choice& choice);
   void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s) {
@@ -78,6 +85,13 @@ class TrainingSet {
 #if TUNEWRIGHT_DEFINES(core)
 
 namespace tunewright {
+
+TUNEWRIGHT_INLINE TrainingSet::TrainingSet() = default;
+TUNEWRIGHT_INLINE TrainingSet::TrainingSet(const TrainingSet& other) = default;
+TUNEWRIGHT_INLINE TrainingSet::TrainingSet(TrainingSet&& other) noexcept = default;
+TUNEWRIGHT_INLINE TrainingSet& TrainingSet::operator=(const TrainingSet& other) = default;
+TUNEWRIGHT_INLINE TrainingSet& TrainingSet::operator=(TrainingSet&& other) noexcept = default;
+TUNEWRIGHT_INLINE TrainingSet::~TrainingSet() = default;
 
 TUNEWRIGHT_INLINE void TrainingSet::add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s,
                                         const Choice& choice) {

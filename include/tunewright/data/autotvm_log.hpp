@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/data/log_reader.hpp"
+#include "tunewright/data/repeated_part.hpp"
 #include "tunewright/data/tvm_result.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/json/literal.hpp"
@@ -74,12 +75,13 @@ class LineParser {
  private:
   void read_input(json::Scanner& in, std::string_view line, AutoTvmRecord& record);
 
+  [[nodiscard]] static TaskInfo read_task(json::Scanner& in);
+
   static void read_config(json::Scanner& in, AutoTvmRecord& record);
 
   static void read_knob(json::Scanner& in, Knob& knob);
 
-  std::string task_text_;
-  std::shared_ptr<const TaskInfo> task_;
+  RepeatedPart<TaskInfo> task_;
 };
 
 void write_knob(std::string& out, const Knob& knob);
@@ -144,25 +146,20 @@ TUNEWRIGHT_INLINE void LineParser::parse(std::string_view line, AutoTvmRecord& r
 }
 
 TUNEWRIGHT_INLINE void LineParser::read_input(json::Scanner& in, std::string_view line, AutoTvmRecord& record) {
-  in.peek();
-  const char* from = in.position();
-  const auto left = static_cast<std::size_t>(line.data() + line.size() - from);
-  if (task_ && left > task_text_.size() && std::string_view(from, task_text_.size()) == task_text_) {
-    in.skip_to(from + task_text_.size());
-  } else {
-    TaskInfo task;
-    in.expect('[');
-    in.string(task.target);
-    in.expect(',');
-    in.string(task.name);
-    in.expect(',');
-    in.array([&] { task.arguments.push_back(json::read_literal(in)); });
-    if (in.accept(',')) task.keywords = in.skip_value();
-    in.expect(']');
-    task_ = std::make_shared<const TaskInfo>(std::move(task));
-    task_text_.assign(from, in.position());
-  }
-  record.task = task_;
+  record.task = task_.read(in, line, read_task);
+}
+
+TUNEWRIGHT_INLINE TaskInfo LineParser::read_task(json::Scanner& in) {
+  TaskInfo task;
+  in.expect('[');
+  in.string(task.target);
+  in.expect(',');
+  in.string(task.name);
+  in.expect(',');
+  in.array([&] { task.arguments.push_back(json::read_literal(in)); });
+  if (in.accept(',')) task.keywords = in.skip_value();
+  in.expect(']');
+  return task;
 }
 
 TUNEWRIGHT_INLINE void LineParser::read_config(json::Scanner& in, AutoTvmRecord& record) {

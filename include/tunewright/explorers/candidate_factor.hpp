@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
-#include "tunewright/core/require.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::explorers {
 
@@ -13,10 +11,24 @@ inline constexpr int max_candidate_factor = 10000;
 
 /// The check of an option that says how many candidates there are for each one wanted: throws `std::invalid_argument`
 /// unless `factor` is a number from `least` to `max_candidate_factor`.
-inline void require_candidate_factor(const char* policy, const char* option, double factor, int least) {
+void require_candidate_factor(const char* policy, const char* option, double factor, int least);
+
+}  // namespace tunewright::explorers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include <string>
+
+#include "tunewright/core/require.hpp"
+
+namespace tunewright::explorers {
+
+TUNEWRIGHT_INLINE void require_candidate_factor(const char* policy, const char* option, double factor, int least) {
   const std::string range =
       std::to_string(least) + " to " + std::to_string(max_candidate_factor) + " for each candidate wanted";
   require(factor >= least && factor <= max_candidate_factor, policy, option, factor, range.c_str());
 }
 
 }  // namespace tunewright::explorers
+
+#endif

@@ -34,6 +34,9 @@ struct FeatureSchema {
   bool operator==(const FeatureSchema&) const = default;
 };
 
+/// Columns of rows of this form.
+[[nodiscard]] std::size_t width_of(const FeatureSchema& schema);
+
 /// Key of a schema, to store with weights: name, version, and name and unit of every column. What a column
 /// means may be worded anew.
 [[nodiscard]] std::uint64_t stable_hash(const FeatureSchema& schema);
@@ -107,6 +110,8 @@ void describe_configuration(ProgramReader<S>& reader, const config_t<S>& config,
 #include "tunewright/core/hash.hpp"
 
 namespace tunewright {
+
+TUNEWRIGHT_INLINE std::size_t width_of(const FeatureSchema& schema) { return schema.columns.size(); }
 
 TUNEWRIGHT_INLINE std::uint64_t stable_hash(const FeatureSchema& schema) {
   StableHash hash;

@@ -76,8 +76,8 @@ struct Joined {
   {
     return std::apply(
         [](const F&... part) {
-          return Describer<decltype(part.describer())...>{
-              {part.describer()...}, {FeatureBatch(FeatureSchema(part.schema()).columns.size())...}};
+          return Describer<decltype(part.describer())...>{{part.describer()...},
+                                                          {FeatureBatch(width_of(part.schema()))...}};
         },
         parts);
   }
@@ -187,7 +187,7 @@ struct Joined {
     };
     for_each_part([&](const auto& part, auto&, FeatureBatch& batch) {
       if constexpr (NestFeaturizerFor<std::remove_cvref_t<decltype(part)>, S>)
-        batch = FeatureBatch(FeatureSchema(part.schema()).columns.size());
+        batch = FeatureBatch(width_of(part.schema()));
       else
         batch = part.extract(space, task, configs);
     });

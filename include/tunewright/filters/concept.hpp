@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/spaces/concept.hpp"
 
 namespace tunewright {
@@ -24,13 +24,7 @@ struct Kept {
 };
 
 /// Throws `std::logic_error` for a filter that keeps positions beyond its pool, so that a faulty one is found at once.
-inline void check_kept(const Kept& kept, std::size_t pool) {
-  for (const std::size_t index : kept.indices) {
-    if (index < pool) continue;
-    throw std::logic_error("the filter kept position " + std::to_string(index) + " of a pool of " +
-                           std::to_string(pool) + "; it is out of range");
-  }
-}
+void check_kept(const Kept& kept, std::size_t pool);
 
 /// Keeps candidates out that are not worth a measurement: over static limits, or believed to fail.
 ///
@@ -70,3 +64,21 @@ concept SummaryFilterFor =
     };
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include <stdexcept>
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE void check_kept(const Kept& kept, std::size_t pool) {
+  for (const std::size_t index : kept.indices) {
+    if (index < pool) continue;
+    throw std::logic_error("the filter kept position " + std::to_string(index) + " of a pool of " +
+                           std::to_string(pool) + "; it is out of range");
+  }
+}
+
+}  // namespace tunewright
+
+#endif

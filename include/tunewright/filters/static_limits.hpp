@@ -27,11 +27,11 @@ struct StaticLimits {
         if (reason.empty())
           kept.indices.push_back(i);
         else
-          ++kept.rejected[reason];
+          count_reason(kept.rejected, reason);
       } else if (space.feasible(task, pool[i])) {
         kept.indices.push_back(i);
       } else {
-        ++kept.rejected["infeasible"];
+        count_reason(kept.rejected, "infeasible");
       }
     }
     return kept;

@@ -45,6 +45,25 @@ void write_array(std::string& out, const Values& values) {
   write_array(out, values, [&out](const auto& value) { write(out, value); });
 }
 
+/// `{"a": 1, "b": 2}` of pairs of a name and a value, each value written by `member(value)`.
+template <class Members, class F>
+void write_object(std::string& out, const Members& members, const F& member) {
+  out += '{';
+  bool first = true;
+  for (const auto& [name, value] : members) {
+    if (!first) out += ", ";
+    first = false;
+    write(out, std::string_view(name));
+    out += ": ";
+    member(value);
+  }
+  out += '}';
+}
+template <class Members>
+void write_object(std::string& out, const Members& members) {
+  write_object(out, members, [&out](const auto& value) { write(out, value); });
+}
+
 }  // namespace tunewright::json
 
 #if TUNEWRIGHT_DEFINES(core)

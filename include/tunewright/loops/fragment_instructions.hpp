@@ -27,7 +27,7 @@ namespace tunewright::loops {
 class FragmentInstructions {
  public:
   FragmentInstructions() = default;
-  /// Of a kernel's nodes, as lowered or in device form. Cost: one walk over them.
+  /// Takes a kernel's nodes, as lowered or in device form. Cost: one walk over them.
   explicit FragmentInstructions(std::span<const Node> kernel) { add(kernel, nullptr); }
 
   /// Notes that a loop of `instruction` stores to `target`.

@@ -40,7 +40,7 @@ class DigitSums {
 
   [[nodiscard]] std::size_t digit(program::IndexExpr expression);
 
-  /// Of the guards that share digits with the one at `first`, be it through others.
+  /// The share for the guards that have digits in common with the one at `first`, be it through others.
   [[nodiscard]] Share share_of_connected(std::size_t first, std::vector<char>& counted) const;
 
   /// Points of the box of `used` digits in which all guards of `connected` hold.

@@ -94,7 +94,7 @@ struct Guard {
   bool above = true;       ///< check value < extent
   std::uint32_t axis = 0;  ///< the operator axis whose value this is, or `no_axis`
 
-  /// Of guards against the idle rest of an inner split. They must hold even where a statement may
+  /// Value of `axis` of guards against the idle rest of an inner split. They must hold even where a statement may
   /// overcompute: the same point is computed by another iteration as well.
   static constexpr std::uint32_t no_axis = ~std::uint32_t{0};
   /// Value of `axis` that marks a guard whose failure makes the term of a sum zero, see `eliminate_padding`.

@@ -64,7 +64,7 @@ struct TensorStatement {
 /// are missing whose guards `partition` would hoist (`is_final`).
 class TensorStatements {
  public:
-  /// In program order. Pointers lead into the nest.
+  /// Finds them in program order. Pointers lead into the nest.
   void find(const LoopNest& nest, std::vector<TensorStatement>& found);
 
   /// True when the same statements are found in `nest` as in what code is generated for, and no guards share them out.

@@ -54,7 +54,7 @@ class TensorWorkCount {
   /// A vector for each term of all columns, what joins these, and one store.
   [[nodiscard]] TensorWork interleaving() const;
 
-  /// Of the loops in `of` from depth `from` to `to`.
+  /// Iterations of the loops in `of` from depth `from` to `to`.
   [[nodiscard]] double iterations(std::size_t from, std::size_t to, DepthSet of = ~DepthSet{0}) const;
   [[nodiscard]] static bool is_straight(LoopKind kind) {
     return kind == LoopKind::Unrolled || kind == LoopKind::Vectorized;

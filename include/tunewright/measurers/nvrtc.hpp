@@ -131,7 +131,7 @@ struct Nvrtc {
 
   [[nodiscard]] std::size_t team_size() const;
 
-  /// For the task's architecture; tasks that name none are compiled for the device.
+  /// One for the task's architecture; tasks that name none are compiled for the device.
   [[nodiscard]] nvrtc::Compiler compiler_for(const Task& task) const;
 
   /// Makes the workers ready for programs of `task`.

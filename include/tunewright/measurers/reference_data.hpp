@@ -27,7 +27,7 @@ struct ReferenceData {
   unsigned threads = 1;                 ///< does not change the data
 };
 
-/// Of all that decides about the data.
+/// Hash of all that decides about the data.
 [[nodiscard]] std::uint64_t stable_hash(const ReferenceData& options);
 
 /// Random inputs and the values of every output of `task`.

@@ -42,7 +42,7 @@ struct ProgramVectors {
   /// Throws `std::invalid_argument` when `x` is not as wide as what was fitted on.
   void check_width(const std::string& where, const FeatureBatch& x) const;
 
-  /// As tensors, and back.
+  /// Turns them into tensors, and back.
   void keep(std::vector<data::Tensor>& tensors) const;
   [[nodiscard]] static ProgramVectors kept(const data::TensorFile& file);
 

@@ -16,7 +16,7 @@
 
 namespace tunewright::networks {
 
-/// Of every buffer that a kernel is given, in bytes.
+/// How every buffer that a kernel is given is aligned, in bytes.
 inline constexpr std::size_t kernel_alignment = 64;
 
 /// A constant in the order in which some kernel reads it.

@@ -24,7 +24,7 @@ struct TaskCall {
 struct Partition {
   std::vector<WeightedTask> tasks;  ///< distinct ones, in the order of their first call; weights are occurrences
   std::vector<TaskCall> calls;      ///< in an order in which each reads what earlier ones computed
-  /// By tensor of the network: the tensor whose memory it is, which for a reshaped tensor is what was reshaped.
+  /// For each tensor of the network the tensor whose memory it is: for a reshaped tensor, what was reshaped.
   std::vector<TensorId> storage;
   std::uint64_t graph_hash = 0;  ///< `program::stable_hash` of the network's graph
 };

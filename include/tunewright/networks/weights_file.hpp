@@ -39,7 +39,8 @@ struct WeightsLayout {
 };
 [[nodiscard]] WeightsLayout weights_layout(std::span<const PackedConstant> constants);
 
-/// Of files whose constants one exported network can use in place of another's: those of the same graph and layouts.
+/// Equal for files whose constants one exported network can use in place of another's: those of the same graph and
+/// layouts.
 [[nodiscard]] std::uint64_t weights_identity(std::uint64_t graph_hash, std::span<const PackedConstant> constants);
 
 /// Writes the file, one constant after the other; the header comes last, so that a file that is not finished is none.

@@ -11,6 +11,7 @@
 #include "tunewright/core/rng.hpp"
 #include "tunewright/nn/dropout.hpp"
 #include "tunewright/nn/input.hpp"
+#include "tunewright/nn/layered_network.hpp"
 #include "tunewright/nn/linear.hpp"
 #include "tunewright/nn/lstm.hpp"
 #include "tunewright/nn/matrix.hpp"
@@ -27,9 +28,8 @@ namespace tunewright::nn {
 ///
 /// Layers: "encoder.input", "encoder.lstm.<l>.forward", "encoder.lstm.<l>.backward", "attention", "output".
 template <class T>
-class BiLstmNetwork {
+class BiLstmNetwork : public LayeredNetwork<T> {
  public:
-  using Scalar = T;
   struct Trace {
     std::size_t first_program = 0;
     std::vector<std::uint32_t> offsets;
@@ -49,7 +49,7 @@ class BiLstmNetwork {
   };
 
   BiLstmNetwork(std::size_t columns, Sizes sizes, std::size_t heads)
-      : columns_(columns), sizes_(sizes), heads_(heads), input_(layout_, "encoder.input", columns, sizes.width) {
+      : LayeredNetwork<T>(columns, heads), sizes_(sizes), input_(layout_, "encoder.input", columns, sizes.width) {
     for (std::size_t l = 0; l < sizes.layers; ++l) {
       lstm_.emplace_back(layout_, "encoder.lstm." + std::to_string(l), l == 0 ? sizes.width : 2 * sizes.width,
                          sizes.width);
@@ -67,16 +67,7 @@ class BiLstmNetwork {
   [[nodiscard]] static BiLstmNetwork of_shape(ByName&& by) {
     return BiLstmNetwork(by("columns"), {by("width"), by("layers"), by("attention_heads"), by("steps")}, by("heads"));
   }
-  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
-  [[nodiscard]] const ParameterLayout& layout() const noexcept { return layout_; }
-  [[nodiscard]] std::size_t heads() const noexcept { return heads_; }
-  [[nodiscard]] std::size_t statistics() const noexcept { return 0; }
   [[nodiscard]] std::size_t embedding_width() const noexcept { return sizes_.width; }
-  [[nodiscard]] Weights<T> initial(const Rng& rng) const {
-    Weights<T> weights{Numbers<T>(layout_.size()), {}};
-    layout_.initialise(rng, std::span<T>(weights.parameters));
-    return weights;
-  }
 
   void load(const Programs& programs, Trace& t) const {
     gather(programs, 0, columns_, [](std::span<const float>) { return true; }, t.rows, t.offsets);
@@ -122,10 +113,11 @@ class BiLstmNetwork {
   }
 
  private:
-  std::size_t columns_;
+  using LayeredNetwork<T>::columns_;
+  using LayeredNetwork<T>::heads_;
+  using LayeredNetwork<T>::layout_;
+
   Sizes sizes_;
-  std::size_t heads_;
-  ParameterLayout layout_;
   Linear input_;
   std::vector<BidirectionalLstm> lstm_;
   ReadOut read_out_;

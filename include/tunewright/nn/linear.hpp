@@ -52,7 +52,7 @@ struct Linear {
       array(y.row(r), out) = (array(y.row(r), out) + array(parameters + bias, out)).max(T{0});
   }
 
-  /// Without `dx` where nothing below learns.
+  /// `dx` is null where nothing below learns.
   template <class T>
   void backward(const T* parameters, T* gradient, const Matrix<T>& x, const Matrix<T>& dy, Matrix<T>* dx) const {
     add_transposed_multiply<T>(x.view(), dy.view(), View<T>{gradient + weight, in, out, out});

@@ -28,7 +28,7 @@ struct TimeOrder {
   [[nodiscard]] std::size_t steps() const noexcept { return starts.size() - 1; }
   [[nodiscard]] std::size_t active(std::size_t t) const noexcept { return starts[t + 1] - starts[t]; }
 
-  /// From the offsets of ragged rows.
+  /// Takes the lengths from the offsets of ragged rows.
   void set(std::span<const std::uint32_t> offsets);
   /// out[place] = rows[row at that place]; padding is zero.
   template <class T>

@@ -12,6 +12,7 @@
 #include "tunewright/core/rng.hpp"
 #include "tunewright/nn/dropout.hpp"
 #include "tunewright/nn/input.hpp"
+#include "tunewright/nn/layered_network.hpp"
 #include "tunewright/nn/linear.hpp"
 #include "tunewright/nn/matrix.hpp"
 #include "tunewright/nn/parameters.hpp"
@@ -27,9 +28,8 @@ namespace tunewright::nn {
 ///
 /// Layers: "encoder.0", "encoder.1", "trunk.0", "trunk.1", "output".
 template <class T>
-class MlpNetwork {
+class MlpNetwork : public LayeredNetwork<T> {
  public:
-  using Scalar = T;
   struct Trace {
     std::size_t first_program = 0;
     std::vector<std::uint32_t> offsets;
@@ -40,7 +40,7 @@ class MlpNetwork {
   };
 
   MlpNetwork(std::size_t columns, std::size_t hidden, std::size_t heads)
-      : columns_(columns), hidden_(hidden), heads_(heads) {
+      : LayeredNetwork<T>(columns, heads), hidden_(hidden) {
     encoder_[0] = Linear(layout_, "encoder.0", columns, hidden);
     encoder_[1] = Linear(layout_, "encoder.1", hidden, hidden);
     for (std::size_t i = 0; i < 2; ++i) trunk_[i] = Residual(layout_, "trunk." + std::to_string(i), hidden);
@@ -54,16 +54,7 @@ class MlpNetwork {
     return MlpNetwork(by("columns"), by("hidden"), by("heads"));
   }
 
-  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
-  [[nodiscard]] const ParameterLayout& layout() const noexcept { return layout_; }
-  [[nodiscard]] std::size_t heads() const noexcept { return heads_; }
-  [[nodiscard]] std::size_t statistics() const noexcept { return 0; }
   [[nodiscard]] std::size_t embedding_width() const noexcept { return hidden_; }
-  [[nodiscard]] Weights<T> initial(const Rng& rng) const {
-    Weights<T> weights{Numbers<T>(layout_.size()), {}};
-    layout_.initialise(rng, std::span<T>(weights.parameters));
-    return weights;
-  }
 
   void load(const Programs& programs, Trace& t) const {
     gather(programs, 0, columns_, [](std::span<const float>) { return true; }, t.rows, t.offsets);
@@ -94,8 +85,11 @@ class MlpNetwork {
   }
 
  private:
-  std::size_t columns_, hidden_, heads_;
-  ParameterLayout layout_;
+  using LayeredNetwork<T>::columns_;
+  using LayeredNetwork<T>::heads_;
+  using LayeredNetwork<T>::layout_;
+
+  std::size_t hidden_;
   std::array<Linear, 2> encoder_;
   std::array<Residual, 2> trunk_;
   Linear output_;

@@ -13,6 +13,7 @@
 #include "tunewright/nn/attention.hpp"
 #include "tunewright/nn/dropout.hpp"
 #include "tunewright/nn/input.hpp"
+#include "tunewright/nn/layered_network.hpp"
 #include "tunewright/nn/linear.hpp"
 #include "tunewright/nn/matrix.hpp"
 #include "tunewright/nn/normalisation.hpp"
@@ -34,9 +35,8 @@ namespace tunewright::nn {
 /// Layers: "statements.0", "statements.1", "dataflow.0", "dataflow.1", "dataflow.attention", "fuse", "norm",
 /// "trunk.0", "trunk.1", "output".
 template <class T>
-class PatternNetwork {
+class PatternNetwork : public LayeredNetwork<T> {
  public:
-  using Scalar = T;
   static constexpr std::size_t attention_heads = 4;
   struct Trace {
     std::size_t first_program = 0, programs = 0;
@@ -51,7 +51,7 @@ class PatternNetwork {
   };
 
   PatternNetwork(std::size_t columns, std::size_t dataflow_columns, std::size_t hidden, std::size_t heads)
-      : columns_(columns), dataflow_columns_(dataflow_columns), hidden_(hidden), heads_(heads) {
+      : LayeredNetwork<T>(columns, heads), dataflow_columns_(dataflow_columns), hidden_(hidden) {
     const std::size_t statement_columns = columns - 1 - dataflow_columns, token = hidden / 2;
     statements_ = {Linear(layout_, "statements.0", statement_columns, hidden),
                    Linear(layout_, "statements.1", hidden, hidden)};
@@ -71,14 +71,11 @@ class PatternNetwork {
   [[nodiscard]] static PatternNetwork of_shape(ByName&& by) {
     return PatternNetwork(by("columns"), by("dataflow_columns"), by("hidden"), by("heads"));
   }
-  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
-  [[nodiscard]] const ParameterLayout& layout() const noexcept { return layout_; }
-  [[nodiscard]] std::size_t heads() const noexcept { return heads_; }
   [[nodiscard]] std::size_t statistics() const noexcept { return norm_.statistics(); }
   [[nodiscard]] std::size_t embedding_width() const noexcept { return hidden_; }
   [[nodiscard]] Weights<T> initial(const Rng& rng) const {
-    Weights<T> weights{Numbers<T>(layout_.size()), Numbers<T>(statistics(), T{0})};
-    layout_.initialise(rng, std::span<T>(weights.parameters));
+    Weights<T> weights = LayeredNetwork<T>::initial(rng);
+    weights.statistics = Numbers<T>(statistics(), T{0});
     std::fill(weights.statistics.begin() + static_cast<std::ptrdiff_t>(hidden_), weights.statistics.end(), T{1});
     return weights;
   }
@@ -124,7 +121,7 @@ class PatternNetwork {
     output_.forward(w, t.after[1], t.score);
   }
 
-  /// For prediction.
+  /// Both halves in one, which is all that prediction takes.
   void forward(const T* w, const T* statistics, const Pass& pass, Trace& t) const {
     forward_lower(w, pass, t);
     forward_upper(w, statistics, pass, t);
@@ -173,8 +170,11 @@ class PatternNetwork {
     return norms;
   }
 
-  std::size_t columns_, dataflow_columns_, hidden_, heads_;
-  ParameterLayout layout_;
+  using LayeredNetwork<T>::columns_;
+  using LayeredNetwork<T>::heads_;
+  using LayeredNetwork<T>::layout_;
+
+  std::size_t dataflow_columns_, hidden_;
   std::array<Linear, 2> statements_, dataflow_;
   SelfAttention attention_;
   Linear fuse_;

@@ -12,6 +12,7 @@
 #include "tunewright/nn/attention.hpp"
 #include "tunewright/nn/dropout.hpp"
 #include "tunewright/nn/input.hpp"
+#include "tunewright/nn/layered_network.hpp"
 #include "tunewright/nn/linear.hpp"
 #include "tunewright/nn/matrix.hpp"
 #include "tunewright/nn/parameters.hpp"
@@ -30,9 +31,8 @@ namespace tunewright::nn {
 ///
 /// Layers: "encoder.0" to "encoder.3", "attention", "trunk.0", "trunk.1", "head.<h>.0" to "head.<h>.3".
 template <class T>
-class PrimitiveNetwork {
+class PrimitiveNetwork : public LayeredNetwork<T> {
  public:
-  using Scalar = T;
   struct HeadTrace {
     std::array<Matrix<T>, 3> hidden;
     Matrix<T> summed;
@@ -52,7 +52,7 @@ class PrimitiveNetwork {
   };
 
   PrimitiveNetwork(std::size_t columns, std::size_t width, std::size_t attention_heads, std::size_t heads)
-      : columns_(columns), width_(width), attention_heads_(attention_heads), heads_(heads) {
+      : LayeredNetwork<T>(columns, heads), width_(width), attention_heads_(attention_heads) {
     const std::array<std::size_t, 5> encoder{columns, width / 4, width / 2, width, width};
     for (std::size_t i = 0; i < 4; ++i)
       encoder_[i] = Linear(layout_, "encoder." + std::to_string(i), encoder[i], encoder[i + 1]);
@@ -73,16 +73,7 @@ class PrimitiveNetwork {
   [[nodiscard]] static PrimitiveNetwork of_shape(ByName&& by) {
     return PrimitiveNetwork(by("columns"), by("width"), by("attention_heads"), by("heads"));
   }
-  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
-  [[nodiscard]] const ParameterLayout& layout() const noexcept { return layout_; }
-  [[nodiscard]] std::size_t heads() const noexcept { return heads_; }
-  [[nodiscard]] std::size_t statistics() const noexcept { return 0; }
   [[nodiscard]] std::size_t embedding_width() const noexcept { return width_ / 4; }
-  [[nodiscard]] Weights<T> initial(const Rng& rng) const {
-    Weights<T> weights{Numbers<T>(layout_.size()), {}};
-    layout_.initialise(rng, std::span<T>(weights.parameters));
-    return weights;
-  }
 
   void load(const Programs& programs, Trace& t) const {
     gather(programs, 0, columns_, [](std::span<const float>) { return true; }, t.rows, t.offsets);
@@ -159,8 +150,11 @@ class PrimitiveNetwork {
     array(t.after[1].data(), t.after[1].size()) *= array(t.mask.data(), t.mask.size());
   }
 
-  std::size_t columns_, width_, attention_heads_, heads_;
-  ParameterLayout layout_;
+  using LayeredNetwork<T>::columns_;
+  using LayeredNetwork<T>::heads_;
+  using LayeredNetwork<T>::layout_;
+
+  std::size_t width_, attention_heads_;
   std::array<Linear, 4> encoder_;
   SelfAttention attention_;
   std::array<Residual, 2> trunk_;

@@ -75,7 +75,7 @@ class EarlyStopping {
   explicit EarlyStopping(unsigned patience) : patience_(patience) {}
 
   void batch(double loss);
-  /// At the end of an epoch: whether to stop.
+  /// Ends an epoch; whether to stop.
   bool epoch();
 
  private:

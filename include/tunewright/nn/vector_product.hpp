@@ -125,7 +125,7 @@ struct Avx2 {
 
 #undef TUNEWRIGHT_VECTOR_TILE
 
-/// As `tile`, for any number of rows up to `most`, and with `columns` of out alone.
+/// Does what `tile` does, for any number of rows up to `most`, and with `columns` of out alone.
 template <class Isa, std::size_t vectors, std::size_t most = Isa::tile_rows>
 void tile_of(std::size_t rows, std::size_t columns, const Operand& a, const float* panel, std::size_t panel_row,
              std::size_t depth, float* out, std::size_t out_row, bool add) {

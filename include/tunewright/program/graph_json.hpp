@@ -45,7 +45,7 @@ namespace tunewright::program {
 
 namespace tunewright::program::graph_json {
 
-// In the order of the enumerations.
+// Names stand in the order of the enumerations.
 inline constexpr std::array<std::string_view, 24> op_names = {
     "constant", "index",    "load",     "negate", "abs", "exp", "log",  "sqrt",       "tanh",  "erf", "cast", "not",
     "add",      "subtract", "multiply", "divide", "min", "max", "less", "less_equal", "equal", "and", "or",   "select"};

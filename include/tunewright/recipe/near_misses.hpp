@@ -25,7 +25,7 @@ enum class Fit : std::uint8_t {
   Missing       ///< is not there, or takes other arguments
 };
 
-/// Where a contract leaves the result open.
+/// Stands for a result that a contract leaves open.
 struct AnyResult {};
 
 template <class Wanted, class Result>

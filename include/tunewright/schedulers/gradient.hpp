@@ -47,7 +47,7 @@ struct Gradient {
 
   [[nodiscard]] std::size_t next(std::span<const TaskState> tasks, Rng& rng) const;
 
-  /// Of the task at `i`, in seconds a round; 0 while none of its programs was valid.
+  /// The gradient of the task at `i`, in seconds a round; 0 while none of its programs was valid.
   [[nodiscard]] double gradient(std::span<const TaskState> tasks, std::size_t i) const;
 
  private:

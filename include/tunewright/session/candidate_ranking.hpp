@@ -47,7 +47,7 @@ class CandidateRanking {
   /// -infinity. Returns how many that were, by reason.
   ReasonCounts rank(std::span<const Config> configs, std::span<float> score) const {
     ReasonCounts rejected;
-    std::mutex counting;
+    SharedReasonCounts counts(rejected);
     parallel_parts(parts_.threads, configs.size(), [&](std::size_t begin, std::size_t end) {
       const std::span<const Config> part = configs.subspan(begin, end - begin);
       const std::span<float> part_score = score.subspan(begin, part.size());
@@ -56,8 +56,7 @@ class CandidateRanking {
         of_part = rank_programs(part, part_score);
       else
         of_part = rank_configs(part, part_score);
-      const std::lock_guard lock(counting);
-      add_counts(rejected, of_part);
+      counts.add(of_part);
     });
     return rejected;
   }
@@ -120,7 +119,7 @@ class CandidateRanking {
 
   ReasonCounts predict_programs(std::span<const Config> configs, std::span<float> score) const {
     auto describer = parts_.featurizer.describer();
-    FeatureBatch x(FeatureSchema(parts_.featurizer.schema()).columns.size());
+    FeatureBatch x(width_of(parts_.featurizer.schema()));
     std::vector<std::size_t> described;  // positions of the programs in `x`
     std::vector<std::uint64_t> keys;     // likewise
     std::vector<float> predicted;
@@ -152,7 +151,7 @@ class CandidateRanking {
       if (reason.empty())
         visit(i, program);
       else
-        ++rejected[reason];
+        count_reason(rejected, reason);
     };
     ProgramReader<Space> reader(parts_.space, task_);
     for (std::size_t i = 0; i < configs.size(); ++i) {

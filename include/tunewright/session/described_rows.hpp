@@ -15,22 +15,26 @@ namespace tunewright {
 /// Feature rows of candidates by key, so that each is described once. Not for several threads at once.
 class DescribedRows {
  public:
+  DescribedRows();
+  DescribedRows(const DescribedRows& other);
+  DescribedRows(DescribedRows&& other) noexcept;
+  DescribedRows& operator=(const DescribedRows& other);
+  DescribedRows& operator=(DescribedRows&& other) noexcept;
+  ~DescribedRows();
+
   /// Takes the rows of as many programs as there are keys. A key that is known keeps its rows.
   void add(std::span<const std::uint64_t> keys, const FeatureBatch& x);
   /// The same, as long as all rows take no more than 64 MiB.
   void add_if_room(std::span<const std::uint64_t> keys, const FeatureBatch& x);
 
-  [[nodiscard]] bool contains(std::uint64_t key) const { return place_.count(key) != 0; }
+  [[nodiscard]] bool contains(std::uint64_t key) const;
 
   /// Rows of candidates that are all known, one program a key in this order.
   [[nodiscard]] FeatureBatch gather(std::span<const std::uint64_t> keys) const;
 
   /// Forgets candidates; memory is used again once all are forgotten.
   void forget(std::span<const std::uint64_t> keys);
-  void clear() {
-    place_.clear();
-    rows_.clear();
-  }
+  void clear();
 
  private:
   FeatureBatch rows_;
@@ -43,6 +47,13 @@ class DescribedRows {
 
 namespace tunewright {
 
+TUNEWRIGHT_INLINE DescribedRows::DescribedRows() = default;
+TUNEWRIGHT_INLINE DescribedRows::DescribedRows(const DescribedRows& other) = default;
+TUNEWRIGHT_INLINE DescribedRows::DescribedRows(DescribedRows&& other) noexcept = default;
+TUNEWRIGHT_INLINE DescribedRows& DescribedRows::operator=(const DescribedRows& other) = default;
+TUNEWRIGHT_INLINE DescribedRows& DescribedRows::operator=(DescribedRows&& other) noexcept = default;
+TUNEWRIGHT_INLINE DescribedRows::~DescribedRows() = default;
+
 TUNEWRIGHT_INLINE void DescribedRows::add(std::span<const std::uint64_t> keys, const FeatureBatch& x) {
   const std::size_t first = rows_.programs();
   rows_.append(x);
@@ -53,6 +64,8 @@ TUNEWRIGHT_INLINE void DescribedRows::add_if_room(std::span<const std::uint64_t>
   constexpr std::size_t most_values = std::size_t{16} << 20;
   if (rows_.values().size() + x.values().size() <= most_values) add(keys, x);
 }
+
+TUNEWRIGHT_INLINE bool DescribedRows::contains(std::uint64_t key) const { return place_.count(key) != 0; }
 
 TUNEWRIGHT_INLINE FeatureBatch DescribedRows::gather(std::span<const std::uint64_t> keys) const {
   FeatureBatch x(rows_.columns());
@@ -69,6 +82,11 @@ TUNEWRIGHT_INLINE FeatureBatch DescribedRows::gather(std::span<const std::uint64
 TUNEWRIGHT_INLINE void DescribedRows::forget(std::span<const std::uint64_t> keys) {
   for (const std::uint64_t key : keys) place_.erase(key);
   if (place_.empty()) rows_.clear();
+}
+
+TUNEWRIGHT_INLINE void DescribedRows::clear() {
+  place_.clear();
+  rows_.clear();
 }
 
 }  // namespace tunewright

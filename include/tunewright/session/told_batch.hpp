@@ -26,12 +26,9 @@ struct ToldBatch {
 
   template <class Config>
   ToldBatch(std::span<const Candidate<Config>> batch, std::span<const Outcome> told) : outcomes(told) {
-    for (const Candidate<Config>& candidate : batch) {
-      keys.push_back(candidate.key);
-      rounds.push_back(candidate.round);
-      predicted.push_back(candidate.predicted);
-    }
+    for (const Candidate<Config>& candidate : batch) add(candidate.key, candidate.round, candidate.predicted);
   }
+  void add(std::uint64_t key, std::uint32_t round, float score);
 
   /// Throws `std::invalid_argument` for another number of outcomes than of candidates, for latencies that are not
   /// positive and finite, and for candidates that are among `known` or twice in the batch.
@@ -53,6 +50,12 @@ struct ToldBatch {
 #include "tunewright/core/latency.hpp"
 
 namespace tunewright {
+
+TUNEWRIGHT_INLINE void ToldBatch::add(std::uint64_t key, std::uint32_t round, float score) {
+  keys.push_back(key);
+  rounds.push_back(round);
+  predicted.push_back(score);
+}
 
 TUNEWRIGHT_INLINE void ToldBatch::check(const KeySet& known) const {
   if (keys.size() != outcomes.size()) {

@@ -17,8 +17,8 @@
 
 #include "tunewright/core/knob.hpp"
 #include "tunewright/core/rng.hpp"
+#include "tunewright/core/table.hpp"
 #include "tunewright/core/task.hpp"
-#include "tunewright/data/table.hpp"
 #include "tunewright/detail/config.hpp"
 
 namespace tunewright::spaces {
@@ -65,10 +65,10 @@ class RecordedTable {
 
   /// Throws `std::invalid_argument` for a table without rows and for one that has two rows of one
   /// configuration.
-  explicit RecordedTable(std::shared_ptr<const data::Table> table, Neighbours neighbours = Neighbours::Hamming);
+  explicit RecordedTable(std::shared_ptr<const Table> table, Neighbours neighbours = Neighbours::Hamming);
 
   /// Throws `std::invalid_argument` when there is none.
-  [[nodiscard]] const data::Table& table() const;
+  [[nodiscard]] const Table& table() const;
   [[nodiscard]] std::size_t size() const noexcept { return table_ ? table_->size() : 0; }
   /// Throws `std::out_of_range` for a row that is not there.
   [[nodiscard]] TableRow at(std::size_t row) const;
@@ -96,7 +96,7 @@ class RecordedTable {
 
  private:
   struct Index {
-    explicit Index(const data::Table& table);
+    explicit Index(const Table& table);
     std::vector<Knob> knobs;                               // [K]
     std::vector<std::uint64_t> key;                        // [N]
     std::vector<double> values;                            // (N, K), as knobs
@@ -115,7 +115,7 @@ class RecordedTable {
   void move_by_one(std::span<const std::uint16_t> own, std::span<const std::uint32_t> rows, std::size_t k,
                    std::vector<std::uint32_t>& found) const;
 
-  std::shared_ptr<const data::Table> table_;
+  std::shared_ptr<const Table> table_;
   std::shared_ptr<const Index> index_;
   Neighbours kind_ = Neighbours::Hamming;
 };
@@ -126,14 +126,14 @@ class RecordedTable {
 
 namespace tunewright::spaces {
 
-TUNEWRIGHT_INLINE RecordedTable::RecordedTable(std::shared_ptr<const data::Table> table, Neighbours neighbours)
+TUNEWRIGHT_INLINE RecordedTable::RecordedTable(std::shared_ptr<const Table> table, Neighbours neighbours)
     : table_(std::move(table)), kind_(neighbours) {
   if (!table_ || table_->size() == 0)
     throw std::invalid_argument("RecordedTable: the table has no rows; give one with measurements");
   index_ = std::make_shared<const Index>(*table_);
 }
 
-TUNEWRIGHT_INLINE const data::Table& RecordedTable::table() const {
+TUNEWRIGHT_INLINE const Table& RecordedTable::table() const {
   if (!table_) {
     throw std::invalid_argument("RecordedTable has no table; construct it with one, and pass that space to the tuner");
   }
@@ -156,7 +156,7 @@ TUNEWRIGHT_INLINE std::optional<TableRow> RecordedTable::mutate(const Task&, con
 
 TUNEWRIGHT_INLINE std::optional<TableRow> RecordedTable::decode(const Task&, std::string_view text) const {
   if (!index_) return std::nullopt;
-  const auto found = index_->row.find(data::row_key(text));
+  const auto found = index_->row.find(row_key(text));
   if (found == index_->row.end() || table_->text(found->second) != text) return std::nullopt;
   return at(found->second);
 }
@@ -203,17 +203,17 @@ TUNEWRIGHT_INLINE std::vector<std::uint32_t> RecordedTable::neighbours(const Tab
   return found;
 }
 
-TUNEWRIGHT_INLINE RecordedTable::Index::Index(const data::Table& table) : knobs(data::knobs_of(table)) {
+TUNEWRIGHT_INLINE RecordedTable::Index::Index(const Table& table) : knobs(knobs_of(table)) {
   for (std::size_t i = 0; i < table.size(); ++i) {
     const std::string text = table.text(i);
-    key.push_back(data::row_key(text));
+    key.push_back(row_key(text));
     if (!row.try_emplace(key.back(), static_cast<std::uint32_t>(i)).second) {
       throw std::invalid_argument("RecordedTable: configuration " + text +
                                   " has two rows; keep one measurement of each");
     }
   }
   for (std::size_t i = 0; i < table.size(); ++i) {
-    const std::vector<double> numbers = data::knob_values(table, i);
+    const std::vector<double> numbers = tunewright::knob_values(table, i);
     values.insert(values.end(), numbers.begin(), numbers.end());
   }
   sorted.resize(table.size());

@@ -41,7 +41,7 @@ template <class Define>
   return SketchSpace<DefinedSketch<Define>>{.generator = {std::move(define)}};
 }
 
-/// As a type, for a recipe's `space` slot; `Define` must be default-constructible (a struct with a call
+/// The space as a type, for a recipe's `space` slot; `Define` must be default-constructible (a struct with a call
 /// operator).
 template <class Define>
 using Scheduled = SketchSpace<DefinedSketch<Define>>;

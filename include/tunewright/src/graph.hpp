@@ -100,6 +100,8 @@
 #include "tunewright/spaces/tiling/instruction_tile.hpp"
 #include "tunewright/spaces/tiling/predicates.hpp"
 #include "tunewright/spaces/tiling/product_axes.hpp"
+#include "tunewright/spaces/tiling/row_rules.hpp"
+#include "tunewright/spaces/tiling/stream_reduction.hpp"
 #include "tunewright/spaces/tiling/tensor_core.hpp"
 #include "tunewright/spaces/tiling/tensor_unit.hpp"
 #include "tunewright/spaces/tiling/transformations.hpp"
@@ -156,6 +158,7 @@
 #include "tunewright/measurers/sandbox.hpp"
 #include "tunewright/measurers/sandbox/check.hpp"
 #include "tunewright/measurers/sandbox/child.hpp"
+#include "tunewright/measurers/sandbox/confinement.hpp"
 #include "tunewright/measurers/sandbox/shared_task.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
 #include "tunewright/measurers/sandbox/zygote.hpp"
@@ -206,6 +209,7 @@
 #endif
 #if TUNEWRIGHT_DEFINES(remote)
 #include "tunewright/measurers/remote/connection.hpp"
+#include "tunewright/measurers/remote/conversation.hpp"
 #include "tunewright/measurers/remote/frames.hpp"
 #include "tunewright/measurers/remote/messages.hpp"
 #include "tunewright/measurers/remote/serve.hpp"

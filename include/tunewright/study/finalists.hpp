@@ -45,19 +45,8 @@ inline std::string to_line(const Finalists& finalists, const std::string& study)
   writer.add("problem", finalists.problem);
   writer.add("seed", finalists.seed);
   writer.add("conditions", finalists.conditions);
-  const auto by_recipe = [&](const char* key, const auto& values) {
-    std::string& line = writer.begin(key);
-    line += '{';
-    for (bool first = true; const auto& [recipe, value] : values) {
-      if (!std::exchange(first, false)) line += ", ";
-      json::write(line, std::string_view(recipe));
-      line += ": ";
-      json::write(line, value);
-    }
-    line += '}';
-  };
-  by_recipe("entrants", finalists.entrants);
-  by_recipe("latencies_s", finalists.latencies_s);
+  json::write_object(writer.begin("entrants"), finalists.entrants);
+  json::write_object(writer.begin("latencies_s"), finalists.latencies_s);
   if (!finalists.twice.empty()) {
     writer.add("twice", finalists.twice);
     writer.add("again_s", finalists.again_s);
@@ -72,15 +61,8 @@ inline void from_line(const std::string& line, Finalists& finalists, std::string
   json::Scanner in(line);
   in.object([&](std::string_view key) {
     ++known;
-    if (key == "study")
-      study = in.string();
-    else if (key == "problem")
-      finalists.problem = in.string();
-    else if (key == "seed")
-      finalists.seed = in.integer<std::uint64_t>();
-    else if (key == "conditions")
-      finalists.conditions = in.integer<std::uint64_t>();
-    else if (key == "latencies_s")
+    if (read_circumstances(in, key, finalists, study)) return;
+    if (key == "latencies_s")
       in.object([&](std::string_view recipe) { finalists.latencies_s[std::string(recipe)] = in.number(); });
     else if (key == "entrants")
       in.object(

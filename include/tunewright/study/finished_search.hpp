@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -58,16 +59,9 @@ inline void from_line(const std::string& line, FinishedSearch& search, std::stri
   json::Scanner in(line);
   in.object([&](std::string_view key) {
     ++known;
-    if (key == "study")
-      study = in.string();
-    else if (key == "recipe")
+    if (read_circumstances(in, key, search, study)) return;
+    if (key == "recipe")
       search.recipe = in.string();
-    else if (key == "problem")
-      search.problem = in.string();
-    else if (key == "seed")
-      search.seed = in.integer<std::uint64_t>();
-    else if (key == "conditions")
-      search.conditions = in.integer<std::uint64_t>();
     else if (key == "trials")
       search.course.trials = in.integer<std::size_t>();
     else if (key == "failed")
@@ -110,15 +104,15 @@ class FinishedSearches : public SharedLines<FinishedSearch> {
   /// Null where that search is not finished. Throws `std::runtime_error` where it was made under other conditions.
   [[nodiscard]] const FinishedSearch* find(const std::string& recipe, const std::string& problem, std::uint64_t seed,
                                            std::uint64_t conditions) const {
-    for (const FinishedSearch& search : all()) {
-      if (search.recipe != recipe || search.problem != problem || search.seed != seed) continue;
-      if (search.conditions != conditions) {
-        throw std::runtime_error("folder '" + folder().string() + "' has a search by " + recipe + " for " + problem +
-                                 " with another task or budget; name another folder by --out=DIR");
-      }
-      return &search;
+    const auto found = std::find_if(all().begin(), all().end(), [&](const FinishedSearch& search) {
+      return search.recipe == recipe && search.problem == problem && search.seed == seed;
+    });
+    if (found == all().end()) return nullptr;
+    if (found->conditions != conditions) {
+      throw std::runtime_error("folder '" + folder().string() + "' has a search by " + recipe + " for " + problem +
+                               " with another task or budget; name another folder by --out=DIR");
     }
-    return nullptr;
+    return &*found;
   }
 };
 

@@ -23,7 +23,7 @@ consteval std::string_view spelled() {
   return function.substr(begin, end - begin);
 }
 
-/// Without namespaces and arguments: `tunewright::recipes::Ansor<...>` is `Ansor`.
+/// The name without namespaces and arguments: `tunewright::recipes::Ansor<...>` is `Ansor`.
 consteval std::string_view last(std::string_view spelled) {
   std::size_t depth = 0, begin = 0, end = spelled.size();
   for (std::size_t i = 0; i < spelled.size(); ++i) {

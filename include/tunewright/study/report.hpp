@@ -94,7 +94,7 @@ inline void write_recipes(const Comparison& comparison, const std::vector<Findin
   }
 }
 
-/// By the rule of `Interval::excludes`.
+/// Judges by the rule of `Interval::excludes`.
 inline std::string verdict(const Interval& interval, double draw) {
   if (std::isnan(interval.low)) return "too few searches to say";
   if (!interval.excludes(draw)) return "not told apart";

@@ -114,7 +114,7 @@ class RunningTimeDistribution {
   RunningTimeDistribution(const TargetedRuns& problem, Effort effort)
       : RunningTimeDistribution(std::span(&problem, 1), effort) {}
 
-  /// Where the share rises, by rising effort; empty if no pair is reached.
+  /// Steps at which the share rises, by rising effort; empty if no pair is reached.
   [[nodiscard]] std::span<const Step> steps() const { return steps_; }
 
   /// Pairs, reached or not.

@@ -42,7 +42,7 @@ inline std::uint64_t conditions_of(const Task& task, const Budget& budget) {
 /// are stamped with the seconds since the search began, pauses left out.
 class CourseKeeper {
  public:
-  /// Of a journal, records of `compiler` count.
+  /// Only records of `compiler` count in a journal.
   explicit CourseKeeper(const std::filesystem::path& journal = {}, std::string compiler = {})
       : compiler_(std::move(compiler)) {
     if (journal.empty()) return;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -39,6 +40,22 @@ class LineWriter {
  private:
   std::string line_;
 };
+
+/// Reads the value of `key` if it is one of those that tell what a result on a problem belongs to; false for others.
+template <class Result>
+bool read_circumstances(json::Scanner& in, std::string_view key, Result& result, std::string& study) {
+  if (key == "study")
+    study = in.string();
+  else if (key == "problem")
+    result.problem = in.string();
+  else if (key == "seed")
+    result.seed = in.integer<std::uint64_t>();
+  else if (key == "conditions")
+    result.conditions = in.integer<std::uint64_t>();
+  else
+    return false;
+  return true;
+}
 
 /// Results of one kind that processes which share a folder have written so far.
 ///

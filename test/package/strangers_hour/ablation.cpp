@@ -11,7 +11,7 @@
 
 using namespace tunewright;
 
-/// From the best to the worst of the pool, at even distances.
+/// Chooses from the best to the worst of the pool, at even distances.
 struct EvenlySpread {
   template <CostModel M>
   std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score, std::size_t n,

@@ -206,16 +206,7 @@ TEST_CASE("names are identifiers that collide with nothing") {
 TEST_CASE("a register tile is unrolled, shared memory is filled with vectors between barriers") {
   const auto graph = program::operators::matmul_graph({.m = 64, .n = 64, .k = 32});
   ScheduleBuilder b(graph);
-  const auto c = b.stage("matmul");
-  const auto local = b.cache_write(c);
-  const auto i = b.split(c, 0, {8, 4});
-  const auto j = b.split(c, 1, {8, 4});
-  b.reorder(c, {i[0], j[0], i[1], j[1], i[2], j[2]});
-  b.bind(c, b.fuse(c, {i[0], j[0]}), LoopKind::BlockX);
-  const auto threads = b.fuse(c, {i[1], j[1]});
-  b.bind(c, threads, LoopKind::ThreadX);
-  b.vectorize(c, j[2]);
-  b.compute_at(local, c, threads);
+  const auto local = test::register_tiles_of_threads(b, "matmul", 8);
   const auto k = b.split(local, 2, {8});
   b.reorder(local, {k[0], k[1], 0, 1});
   for (const char* operand : {"A", "B"}) {

@@ -235,6 +235,22 @@ struct Expected {
   reference::Tensors tensors;
 };
 
+/// Whether tile registers can be emulated here; tells where not.
+bool emulates_tiles() {
+  const bool does = host_target().isa == Isa::Avx512;
+  if (!does) MESSAGE("skipped: no AVX-512");
+  return does;
+}
+
+/// Checks `nest` by emulated tile registers, and by the host's where it has some; returns what checking by the former
+/// does.
+std::size_t check_with_tiles(const Expected& expected, const loops::LoopNest& nest) {
+  const Target host = host_target();
+  const std::size_t checked = expected.check(test::with_emulated_tiles(nest, emulating_tiles(host)), nest);
+  if (has_tiles(host)) expected.check(codegen::LlvmCompiler(running()).compile(nest), nest);
+  return checked;
+}
+
 }  // namespace
 
 TEST_CASE("products of types the target's units multiply get sketches with its instruction") {
@@ -438,13 +454,8 @@ TEST_CASE("random schedules that leave padding out of an instruction's sums comp
 }
 
 TEST_CASE("random schedules with tile registers compute what the reference does") {
+  if (!emulates_tiles()) return;
   const Space space;
-  const Target host = host_target();
-  if (host.isa != Isa::Avx512) {
-    MESSAGE("skipped: no AVX-512");
-    return;
-  }
-  const Target runs = emulating_tiles(host);
   std::size_t checked = 0;
   for (const Graph& graph : tile_products()) {
     const Task task = program::make_task("test", graph, with_tiles().with_threads(1));
@@ -456,8 +467,7 @@ TEST_CASE("random schedules with tile registers compute what the reference does"
       REQUIRE(config);
       config = test::mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
-      checked += expected.check(test::with_emulated_tiles(nest, runs), nest);
-      if (has_tiles(host)) expected.check(codegen::LlvmCompiler(running()).compile(nest), nest);
+      checked += check_with_tiles(expected, nest);
     }
     CHECK_MESSAGE(test::registers.products > 0, program::to_text(*graph));
     CHECK_MESSAGE(test::registers.misuses == 0, program::to_text(*graph));
@@ -466,13 +476,8 @@ TEST_CASE("random schedules with tile registers compute what the reference does"
 }
 
 TEST_CASE("random schedules that pad what tile registers leave over compute what the reference does") {
+  if (!emulates_tiles()) return;
   const Space space;
-  const Target host = host_target();
-  if (host.isa != Isa::Avx512) {
-    MESSAGE("skipped: no AVX-512");
-    return;
-  }
-  const Target runs = emulating_tiles(host);
   std::size_t checked = 0;
   for (const Graph& graph : odd_tile_products()) {
     const Task task = program::make_task("test", graph, with_tiles().with_threads(1));
@@ -486,10 +491,9 @@ TEST_CASE("random schedules that pad what tile registers leave over compute what
       config = test::mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
       test::registers = {};
-      checked += expected.check(test::with_emulated_tiles(nest, runs), nest);
+      checked += check_with_tiles(expected, nest);
       CHECK_MESSAGE(test::registers.products > 0, program::to_text(*graph), loops::to_string(nest));
       CHECK(test::registers.misuses == 0);
-      if (has_tiles(host)) expected.check(codegen::LlvmCompiler(running()).compile(nest), nest);
       ++found;
     }
     CHECK_MESSAGE(found == 4, program::to_text(*graph));

@@ -143,7 +143,7 @@ struct Padded {
     CHECK(compared.passed);
     return compared.passed;
   }
-  /// Without their zeros, whole and with guards hoisted.
+  /// Whether sums without their zeros are right, whole and with guards hoisted.
   [[nodiscard]] bool right() const { return right(skipped) && right(loops::partition(skipped)); }
 
   std::shared_ptr<const program::ComputeGraph> graph;

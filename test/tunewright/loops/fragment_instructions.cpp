@@ -15,7 +15,7 @@ namespace {
 
 using namespace tunewright;
 
-/// Of `instruction`, as lowered or in device form.
+/// The nest of a product by `instruction`, as lowered or in device form.
 loops::LoopNest nest_of(const char* instruction, bool in_device_form) {
   const auto graph =
       program::operators::matmul_graph({.m = 64, .n = 64, .k = 64, .type = program::ScalarType::Float16});

@@ -15,7 +15,7 @@ using namespace tunewright;
 
 namespace {
 
-/// Of the last statement that adds up.
+/// Operations of the last statement that adds up.
 loops::BodyOperations operations_of_sum(const loops::LoopNest& nest) {
   loops::BodyOperations found;
   const std::function<void(const loops::Body&)> visit = [&](const loops::Body& body) {

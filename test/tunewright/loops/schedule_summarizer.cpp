@@ -93,7 +93,7 @@ std::optional<loops::LoopNest> lowered(const schedule::Schedule& candidate) {
   }
 }
 
-/// By the limits of the target, or by tight ones that many programs exceed.
+/// Judges by the limits of the target, or by tight ones that many programs exceed.
 auto verdict_on(const auto& program, const Target& target, bool tight) {
   if (!tight) return exceeded_limit(program, target);
   if (target.kind == DeviceKind::Cpu)

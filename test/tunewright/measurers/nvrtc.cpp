@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "support/fault_of.hpp"
+#include "support/gpu_schedules.hpp"
 #include "support/refusal.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/nvrtc/device_limits.hpp"
@@ -23,6 +25,7 @@ using namespace tunewright;
 using loops::LoopNest;
 using measurers::Nvrtc;
 using schedule::LoopKind;
+using test::fault_of;
 
 static_assert(std::is_aggregate_v<Nvrtc>);
 static_assert(StreamingMeasurerFor<Nvrtc, LoopNest>);
@@ -71,9 +74,6 @@ LoopNest nest(const std::string& name, std::int64_t threads = 128) {
   LoopNest made = loops::lower(builder.schedule());
   made.name = name;
   return made;
-}
-std::string fault_of(const Outcome& outcome) {
-  return outcome.failure() == nullptr ? "none" : std::string(name(outcome.failure()->fault));
 }
 std::string detail_of(const Outcome& outcome) { return outcome.failure() == nullptr ? "" : outcome.failure()->detail; }
 
@@ -371,16 +371,7 @@ TEST_SUITE("gpu") {
     const auto graph = program::operators::matmul_graph({.m = 256, .n = 250, .k = 128});
     const Task task = program::make_task("matmul", graph, measurer.target());
     schedule::ScheduleBuilder b(graph);
-    const auto c = b.stage("matmul");
-    const auto local = b.cache_write(c);
-    const auto i = b.split(c, 0, {16, 4});
-    const auto j = b.split(c, 1, {16, 4});
-    b.reorder(c, {i[0], j[0], i[1], j[1], i[2], j[2]});
-    b.bind(c, b.fuse(c, {i[0], j[0]}), LoopKind::BlockX);
-    const auto threads = b.fuse(c, {i[1], j[1]});
-    b.bind(c, threads, LoopKind::ThreadX);
-    b.vectorize(c, j[2]);
-    b.compute_at(local, c, threads);
+    const auto local = test::register_tiles_of_threads(b, "matmul", 16);
     b.reorder(local, {2, 0, 1});
     const std::vector<LoopNest> programs(2, loops::lower(b.schedule()));
     for (const Outcome& outcome : measurer.measure(task, programs)) {

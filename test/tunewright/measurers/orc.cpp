@@ -13,8 +13,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "support/fault_of.hpp"
+#include "support/faulty_nests.hpp"
 #include "support/measurer_laws.hpp"
-#include "support/nest_builder.hpp"
 #include "support/refusal.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/measurers/orc_state.hpp"
@@ -26,6 +27,10 @@ using namespace tunewright;
 using loops::LoopKind;
 using loops::LoopNest;
 using measurers::OrcJit;
+using test::fault_of;
+using test::nest_of;
+using test::with_too_many_rows;
+using test::without_initialisation;
 
 static_assert(std::is_aggregate_v<OrcJit>);
 static_assert(StreamingMeasurerFor<OrcJit, LoopNest>);
@@ -35,36 +40,9 @@ static_assert(BestAwareMeasurer<OrcJit>);
 namespace {
 
 Task matmul_task(std::int64_t m, std::int64_t n, std::int64_t k, unsigned threads = 1) {
-  return program::make_task("matmul", program::operators::matmul_graph({.m = m, .n = n, .k = k, .constant_b = true}),
-                            host_target().with_threads(threads));
+  return test::matmul_task(m, n, k, host_target().with_threads(threads));
 }
-LoopNest nest_of(const Task& task, LoopKind innermost = LoopKind::Serial, LoopKind outermost = LoopKind::Serial) {
-  return test::plain_nest(*task.graph, innermost, outermost);
-}
-/// Leaves out the statement that starts the sums.
-LoopNest without_initialisation(const Task& task, LoopKind outermost = LoopKind::Serial) {
-  LoopNest nest = nest_of(task, LoopKind::Serial, outermost);
-  nest.body.erase(nest.body.begin());
-  return nest;
-}
-/// Runs a loop over the rows of the result too often.
-LoopNest with_too_many_rows(const Task& task) {
-  LoopNest nest = nest_of(task);
-  for (loops::LoopVariable& variable : nest.variables) {
-    if (variable.name == "matmul.i") variable.extent += 1000;
-  }
-  return nest;
-}
-OrcJit quick() {
-  OrcJit measurer;
-  measurer.protocol.min_repeat_seconds = 1e-4;
-  measurer.protocol.repeats_min = 3;
-  measurer.protocol.repeats_max = 5;
-  return measurer;
-}
-std::string fault_of(const Outcome& outcome) {
-  return outcome.failure() == nullptr ? "none" : std::string(name(outcome.failure()->fault));
-}
+OrcJit quick() { return test::with_short_repeats(OrcJit{}); }
 
 // A sanitizer opens pipes to see whether memory is there, and takes a process without descriptors for one without.
 #if defined(__SANITIZE_ADDRESS__)

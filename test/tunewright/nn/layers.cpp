@@ -2,6 +2,7 @@
 // The simple layers: linear, residual, sums of segments, normalisation, dropout, input.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>

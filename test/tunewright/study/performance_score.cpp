@@ -12,18 +12,15 @@
 #include <vector>
 
 #include "support/refusal.hpp"
+#include "support/square_latencies.hpp"
 #include "tunewright/core/rng.hpp"
 
 using namespace tunewright;
+using test::squares;
 
 namespace {
 
-/// 0.01, 0.04 to 100: place p, counted from the best at 0, is (p + 1)^2 / 100. Its range is trials 2 to 8.
-study::RandomSearch squares() {
-  std::vector<double> latencies;
-  for (int i = 1; i <= 100; ++i) latencies.push_back(i * i / 100.0);
-  return study::RandomSearch(latencies);
-}
+// Place p of `squares`, counted from the best at 0, is (p + 1)^2 / 100, and its range is trials 2 to 8.
 
 study::Course search(std::vector<study::Improvement> improvements, std::size_t trials = 9) {
   return {.improvements = std::move(improvements), .trials = trials};

@@ -14,20 +14,11 @@
 #include <vector>
 
 #include "support/refusal.hpp"
+#include "support/square_latencies.hpp"
 #include "tunewright/core/rng.hpp"
 
 using namespace tunewright;
-
-namespace {
-
-/// 0.01, 0.04 to 100.
-study::RandomSearch squares() {
-  std::vector<double> latencies;
-  for (int i = 1; i <= 100; ++i) latencies.push_back(i * i / 100.0);
-  return study::RandomSearch(latencies);
-}
-
-}  // namespace
+using test::squares;
 
 TEST_CASE("the curve of random search has the reference program's values") {
   // by autotuning_methodology 1.1.0: RandomSearchCalculatedBaseline

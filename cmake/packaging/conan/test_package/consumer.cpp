@@ -32,6 +32,9 @@
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/program/task.hpp"
 #endif
+#ifdef CONSUMER_HAS_MPI
+#include "tunewright/measurers/mpi.hpp"
+#endif
 #ifdef CONSUMER_HAS_ONNX
 #include <stdexcept>
 
@@ -108,6 +111,15 @@ int main() {
   const Task task = program::make_task("matmul", graph, host_target().with_threads(1));
   const std::vector<loops::LoopNest> programs{loops::lower(schedule::Schedule{graph, {}})};
   works &= check("orc", measurer.measure(task, programs).front().valid());
+#endif
+#ifdef CONSUMER_HAS_MPI
+  bool alone = false;
+  try {
+    (void)measurers::Mpi{}.device();
+  } catch (const std::invalid_argument&) {  // there is no world
+    alone = true;
+  }
+  works &= check("mpi", alone);
 #endif
 #ifdef CONSUMER_HAS_ONNX
   bool refused = false;

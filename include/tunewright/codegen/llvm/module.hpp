@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-/// From an LLVM module to machine code, by LLVM's C interface, whose headers compile in no time.
+/// Turns an LLVM module into machine code by LLVM's C interface, whose headers compile in no time.
 namespace tunewright::codegen::llvm_backend {
 
 inline void initialise_llvm_once() {

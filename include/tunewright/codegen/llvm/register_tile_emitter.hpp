@@ -16,19 +16,11 @@
 namespace tunewright::codegen::llvm_backend {
 
 /// Loops around an update whose target they do not move, or move only in straight-line code, give a register tile.
-class RegisterTileEmitter {
+class RegisterTileEmitter : EmissionParts {
  public:
   RegisterTileEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory,
                       ExpressionEmitter& expressions, StatementEmitter& statements)
-      : context_(context),
-        plan_(context.plan),
-        nest_(context.nest),
-        builder_(context.builder),
-        numbers_(context.numbers),
-        values_(values),
-        memory_(memory),
-        expressions_(expressions),
-        statements_(statements) {}
+      : EmissionParts(context, values, memory, expressions), statements_(statements) {}
 
   using Elements = std::set<std::pair<std::int64_t, unsigned>>;  ///< offset and lanes
 
@@ -132,14 +124,6 @@ class RegisterTileEmitter {
     return statements_.conditions(s, false, true);
   }
 
-  EmissionContext& context_;
-  const EmissionPlan& plan_;
-  const loops::LoopNest& nest_;
-  llvm::IRBuilder<>& builder_;
-  NumberEmitter& numbers_;
-  ValueEmitter& values_;
-  MemoryEmitter& memory_;
-  ExpressionEmitter& expressions_;
   StatementEmitter& statements_;
 };
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/codegen/llvm/expression_emitter.hpp"
+#include "tunewright/codegen/llvm/emission_parts.hpp"
 
 /// Statements in LLVM IR, under their guards. Their targets are in memory or, while they are reduced into, in
 /// registers.
@@ -30,17 +30,9 @@ struct StatementConditions {
   llvm::Value* lanes = nullptr;    ///< to mask with
 };
 
-class StatementEmitter {
+class StatementEmitter : EmissionParts {
  public:
-  StatementEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory,
-                   ExpressionEmitter& expressions)
-      : context_(context),
-        plan_(context.plan),
-        nest_(context.nest),
-        builder_(context.builder),
-        values_(values),
-        memory_(memory),
-        expressions_(expressions) {}
+  using EmissionParts::EmissionParts;
 
   /// Lets updates of the tile's statement add to its registers; null: to memory again.
   void use_registers(const AccumulatorTile* tile) { tile_ = tile; }
@@ -167,13 +159,6 @@ class StatementEmitter {
     memory_.store(s.target, at, expressions_.combine(combiner, type, old, value), across ? nullptr : store_mask);
   }
 
-  EmissionContext& context_;
-  const EmissionPlan& plan_;
-  const loops::LoopNest& nest_;
-  llvm::IRBuilder<>& builder_;
-  ValueEmitter& values_;
-  MemoryEmitter& memory_;
-  ExpressionEmitter& expressions_;
   const AccumulatorTile* tile_ = nullptr;  ///< open tile, if any
 };
 

@@ -21,19 +21,11 @@ namespace tunewright::codegen::llvm_backend {
 
 /// Dot products of short rows: each of 16 lanes of 32 bits adds the products of four bytes, or of two numbers of 16
 /// bits, with those of its own column.
-class TensorEmitter {
+class TensorEmitter : EmissionParts {
  public:
   TensorEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory, ExpressionEmitter& expressions,
                 StatementEmitter& statements)
-      : context_(context),
-        plan_(context.plan),
-        nest_(context.nest),
-        builder_(context.builder),
-        numbers_(context.numbers),
-        values_(values),
-        memory_(memory),
-        expressions_(expressions),
-        statements_(statements) {}
+      : EmissionParts(context, values, memory, expressions), statements_(statements) {}
 
   /// Emits the instruction that stands for `loop`. False, with nothing emitted, where guards or layouts of operands
   /// do not allow it; the loops then run as they are.
@@ -250,14 +242,6 @@ class TensorEmitter {
     return builder_.CreateAdd(dot(sum, b, flipped), missing);
   }
 
-  EmissionContext& context_;
-  const EmissionPlan& plan_;
-  const loops::LoopNest& nest_;
-  llvm::IRBuilder<>& builder_;
-  NumberEmitter& numbers_;
-  ValueEmitter& values_;
-  MemoryEmitter& memory_;
-  ExpressionEmitter& expressions_;
   StatementEmitter& statements_;
 };
 

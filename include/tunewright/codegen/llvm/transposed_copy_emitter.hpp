@@ -20,17 +20,9 @@ namespace tunewright::codegen::llvm_backend {
 /// the rows of what is read, and both have as many iterations as a vector has lanes, the tile is computed row by row of
 /// its operands instead, transposed in registers, and stored row by row of its target: for eight lanes 8 loads, 24
 /// shuffles and 8 stores in place of 64 loads, 56 insertions and 8 stores.
-class TransposedCopyEmitter {
+class TransposedCopyEmitter : EmissionParts {
  public:
-  TransposedCopyEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory,
-                        ExpressionEmitter& expressions)
-      : context_(context),
-        plan_(context.plan),
-        nest_(context.nest),
-        builder_(context.builder),
-        values_(values),
-        memory_(memory),
-        expressions_(expressions) {}
+  using EmissionParts::EmissionParts;
 
   /// Emits `loop` and the vectorised loop inside it. False, and nothing is emitted, where they are no such tile.
   [[nodiscard]] bool emit(const loops::Loop& loop) {
@@ -143,14 +135,6 @@ class TransposedCopyEmitter {
       columns.push_back(gathered_blocks(columns_of_blocks, column % block, block, column / block));
     return columns;
   }
-
-  EmissionContext& context_;
-  const EmissionPlan& plan_;
-  const loops::LoopNest& nest_;
-  llvm::IRBuilder<>& builder_;
-  ValueEmitter& values_;
-  MemoryEmitter& memory_;
-  ExpressionEmitter& expressions_;
 };
 
 }  // namespace tunewright::codegen::llvm_backend

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tunewright/data/auto_scheduler_log/record.hpp"
+#include "tunewright/data/repeated_part.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
@@ -66,8 +67,7 @@ class LineParser {
 
   static TaskInfo read_task(json::Scanner& in);
 
-  std::string task_text_;
-  std::shared_ptr<const TaskInfo> task_;
+  RepeatedPart<TaskInfo> task_;
 };
 
 [[nodiscard]] std::string write_line(const AutoSchedulerRecord& record);
@@ -129,16 +129,7 @@ TUNEWRIGHT_INLINE void LineParser::parse(std::string_view line, AutoSchedulerRec
 
 TUNEWRIGHT_INLINE void LineParser::read_input(json::Scanner& in, std::string_view line, AutoSchedulerRecord& record) {
   in.expect('[');
-  in.peek();
-  const char* from = in.position();
-  const auto left = static_cast<std::size_t>(line.data() + line.size() - from);
-  if (task_ && left > task_text_.size() && std::string_view(from, task_text_.size()) == task_text_) {
-    in.skip_to(from + task_text_.size());
-  } else {
-    task_ = std::make_shared<const TaskInfo>(read_task(in));
-    task_text_.assign(from, in.position());
-  }
-  record.task = task_;
+  record.task = task_.read(in, line, read_task);
   in.expect(',');
   in.expect('[');
   in.expect('[');  // stages: always empty, the steps rebuild them

@@ -108,7 +108,7 @@ class CpuAnalysis {
 
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement) const;
 
-  /// By the instruction, but for those iterations that guards cut.
+  /// Counts by the instruction, but for those iterations that guards cut.
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement,
                             const loops::TensorStatement& tensor) const;
 

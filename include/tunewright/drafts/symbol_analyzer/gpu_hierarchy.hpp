@@ -60,7 +60,7 @@ class GpuHierarchy {
   }
   [[nodiscard]] double latency_s(const loops::NestSummary& summary, const Target& target, const Multiprocessor& m);
 
-  /// By tree of the last nest's body.
+  /// One for each tree of the last nest's body.
   [[nodiscard]] std::span<const KernelUse> kernels() const noexcept { return uses_; }
 
  private:

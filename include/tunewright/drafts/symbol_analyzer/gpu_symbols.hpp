@@ -70,7 +70,7 @@ class GpuSymbolReader {
   }
   [[nodiscard]] std::span<const ReleasedRow> released_rows(const loops::NestSummary& summary);
 
-  /// By tree of the last nest's body.
+  /// One for each tree of the last nest's body.
   [[nodiscard]] std::span<const KernelUse> kernels() const noexcept { return kernels_; }
 
  private:

@@ -49,7 +49,7 @@ class GrowingFootprint {
   };
 
   void add(const Footprint& own);
-  /// With the sides that the statement moves along, from the innermost outwards, which is always among them.
+  /// Adds it with the sides that the statement moves along, from the innermost outwards, which is always among them.
   void add_access(const StatementFootprint::Access& a);
   [[nodiscard]] Footprint touched(const Buffer& a) const;
   [[nodiscard]] double in_lines(double bytes) const {

@@ -34,7 +34,7 @@ class DescriberOf {
 
   void describe(const Program& nest, const Task& task, FeatureBatch& batch);
 
-  // For `walk`. Statements are listed by one walk and described by another.
+  // `walk` calls these. Statements are listed by one walk and described by another.
   void enter(const per_statement::WalkedLoop& loop) {
     if (!loop.runs()) return;
     iterations_ *= static_cast<double>(loop.extent);

@@ -56,7 +56,7 @@ class DescriberOf {
  public:
   void describe(const Program& nest, const Task& task, FeatureBatch& batch);
 
-  // For `walk`.
+  // `walk` calls these.
   void enter(const WalkedLoop& loop) {
     unroll_limits_.push_back(loop.unroll_limit > 0 ? loop.unroll_limit : unroll_limits_.back());
     if (!loop.runs()) return;

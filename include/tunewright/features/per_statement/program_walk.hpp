@@ -91,7 +91,7 @@ void walk(const loops::NestSummary& summary, Visitor& visitor) {
   return summary.indices.extents.size();
 }
 
-/// For messages.
+/// What messages call it.
 [[nodiscard]] inline const std::string& name_of(const loops::LoopNest& nest) { return nest.name; }
 [[nodiscard]] inline std::string name_of(const loops::NestSummary&) { return "kernel"; }
 

@@ -70,7 +70,7 @@ class Fragments {
  public:
   Fragments(LoopNest& nest, ThreadIndices& threads) : nest_(nest), threads_(threads) {}
 
-  /// Before loops over threads are flattened: sees to it that ThreadX numbers the threads that hold fragments
+  /// Sees to it, before loops over threads are flattened, that ThreadX numbers the threads that hold fragments
   /// together, where there are any.
   void prepare(const Body& body);
 

@@ -24,7 +24,7 @@ class SummaryLoops : SummaryPass {
 
   void emit_stage(TensorId id);
 
-  /// On an index that a loop around binds.
+  /// Whether the loop is on an index that a loop around binds.
   [[nodiscard]] static bool is_rebound(const SchedulePlan::Loop& loop, const Work& w) {
     return loop.is_index && w.index[loop.iter] != no_var;
   }

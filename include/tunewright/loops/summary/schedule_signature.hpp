@@ -74,7 +74,7 @@ class ScheduleSignature {
   [[nodiscard]] std::uint64_t hash() noexcept { return words_.hash(); }
   /// The extents of all parts but the first, of all steps that split, one step after the other.
   [[nodiscard]] std::span<const std::int64_t> factors() const noexcept { return factors_.all(); }
-  /// Where those of a step begin.
+  /// Where the factors of a step begin.
   [[nodiscard]] std::uint32_t first_factor(std::size_t step) const noexcept {
     return step == 0 ? 0 : factors_end_[step - 1];
   }

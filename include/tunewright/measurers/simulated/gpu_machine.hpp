@@ -284,8 +284,8 @@ class GpuMachine {
     return buffer.packing.empty() ? buffer.shape.back() : buffer.packing.back().extent;
   }
 
-  /// Of one product of fragments by the tensor units of a multiprocessor for warps or for warp groups, or by its other
-  /// units where it has none.
+  /// Time of one product of fragments by the tensor units of a multiprocessor for warps or for warp groups, or by its
+  /// other units where it has none.
   [[nodiscard]] Ticks tensor_ticks(std::int64_t element_bytes, bool of_groups) const {
     constexpr std::int64_t terms = 16 * 16 * 16;
     const double reached = target_.peak_tensor_gflops * (of_groups ? 1.0 : target_.tensor_peak_share_of_warps());
@@ -369,7 +369,7 @@ class GpuMachine {
     return prices_.global_latency;
   }
 
-  /// Of one multiply-add of a warp.
+  /// Time of one multiply-add of a warp.
   [[nodiscard]] Ticks arithmetic_ticks() const {
     const double per_cycle = target_.peak_fp32_gflops * 1e9 / (2.0 * target_.multiprocessors * prices_.frequency_hz);
     const auto lanes = std::max<std::int64_t>(std::llround(per_cycle), 1);

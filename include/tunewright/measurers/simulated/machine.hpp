@@ -221,7 +221,8 @@ class Machine {
     return ticks;
   }
 
-  /// By depth, whether a loop becomes straight-line code: tiles, and reductions around them that decide their guards.
+  /// Tells for each depth whether the loop becomes straight-line code: tiles do, and reductions around them that decide
+  /// their guards.
   [[nodiscard]] std::vector<char> straight_loops(const loops::Statement& s,
                                                  std::span<const loops::Guard> guards) const {
     std::vector<char> straight(open_.size(), 0);

@@ -76,7 +76,7 @@ struct Call {
 
 /// Adds what a node computes to the graph, and returns its outputs.
 using Operator = std::function<std::vector<Value>(Emitter&, const Call&)>;
-/// By name in the specification.
+/// Operators by their names in the specification.
 using Operators = std::map<std::string, Operator, std::less<>>;
 
 }  // namespace tunewright::networks::onnx

@@ -35,8 +35,8 @@ struct Value {
 
   Shape shape;
   ScalarType type = ScalarType::Float32;
-  /// By dimension of what is stored: the dimension of `shape` that it is, or `none` for one of extent 1 that has no
-  /// counterpart. Elements are the same for all indices of dimensions of `shape` that do not occur.
+  /// Tells for each dimension of what is stored which dimension of `shape` it is, or `none` for one of extent 1 that
+  /// has no counterpart. Elements are the same for all indices of dimensions of `shape` that do not occur.
   std::vector<int> order;
   SharedArray known;  ///< elements, where they do not depend on inputs
   Tensor tensor;      ///< otherwise
@@ -130,7 +130,7 @@ class Emitter {
   std::map<TensorId, SharedArray> constants_;
   std::map<const NamedArray*, TensorId> constant_of_;
   std::map<std::pair<TensorId, std::vector<int>>, Tensor> stored_;
-  /// By array, shape, and orders before and after: the array, which the address needs to stay, and its copy.
+  /// Holds, by array, shape, and orders before and after, the array, which the address needs to stay, and its copy.
   std::map<std::tuple<const NamedArray*, Shape, std::vector<int>, std::vector<int>>,
            std::pair<SharedArray, SharedArray>>
       stored_known_;

@@ -100,7 +100,7 @@ class ProgramDescriber {
   drafts::GpuSymbolReader gpu_;
 };
 
-/// Of all numbers in the text.
+/// All numbers in the text.
 inline std::vector<float> knobs_of(const std::string& config) {
   std::vector<float> knobs;
   const char* at = config.c_str();

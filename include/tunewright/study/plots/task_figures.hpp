@@ -116,8 +116,8 @@ class TaskFigures {
       rows.push_back({static_cast<double>(course.trials), course.elapsed_s, speed(course.best_s())});
       const std::string data = picture.add_data(rows);
       const std::string look = " with steps linewidth 2 title " + Figure::quoted(search.name) + " noenhanced, ";
-      by_trials += data + " using 1:3" + look;
-      by_seconds += data + " using 2:3" + look;
+      by_trials.append(data).append(" using 1:3").append(look);
+      by_seconds.append(data).append(" using 2:3").append(look);
     }
     for (const ReferenceLine& line : options_.lines) {
       const std::string look = digits(speed(line.seconds)) + " with lines dashtype 2 linewidth 2 title " +

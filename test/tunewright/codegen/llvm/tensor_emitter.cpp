@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "support/nest_arguments.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
-#include "tunewright/core/rng.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -39,20 +39,14 @@ schedule::Schedule tensorized(const Case& c) {
   return config;
 }
 
-/// Numbers of all magnitudes of the types, row-major where nothing is packed.
+/// Among them the two bytes that flipped signs and saturation get wrong.
 std::vector<std::vector<double>> arguments_for(const loops::LoopNest& nest) {
-  Rng rng(5);
-  std::vector<std::vector<double>> arguments;
-  for (const loops::BufferId id : nest.arguments) {
-    const loops::Buffer& buffer = nest.buffers[id];
-    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(buffer.elements()));
-    for (double& v : values) {
-      v = program::is_float(buffer.type) ? program::rounded(2 * rng.uniform() - 1, buffer.type)
-                                         : program::lowest(buffer.type) + static_cast<double>(rng.below(256));
-    }
-    if (program::is_float(buffer.type)) continue;
-    values[0] = program::lowest(buffer.type);  // the two bytes that flipped signs and saturation get wrong
-    values[1] = program::highest(buffer.type);
+  std::vector<std::vector<double>> arguments = test::arguments_of_all_magnitudes(nest);
+  for (std::size_t a = 0; a < arguments.size(); ++a) {
+    const program::ScalarType type = nest.buffers[nest.arguments[a]].type;
+    if (program::is_float(type)) continue;
+    arguments[a][0] = program::lowest(type);
+    arguments[a][1] = program::highest(type);
   }
   return arguments;
 }

@@ -14,9 +14,9 @@
 
 #include "support/emulated_tiles.hpp"
 #include "support/loops_around.hpp"
+#include "support/nest_arguments.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
-#include "tunewright/core/rng.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/print.hpp"
@@ -73,20 +73,6 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 std::string assembly(const Case& c, const Target& target = with_units()) {
   return codegen::LlvmCompiler(target, {.verify = true}).to_assembly(loops::lower(tensorized(c)));
-}
-
-std::vector<std::vector<double>> arguments_for(const loops::LoopNest& nest) {
-  Rng rng(5);
-  std::vector<std::vector<double>> arguments;
-  for (const loops::BufferId id : nest.arguments) {
-    const loops::Buffer& buffer = nest.buffers[id];
-    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(buffer.elements()));
-    for (double& v : values) {
-      v = program::is_float(buffer.type) ? program::rounded(2 * rng.uniform() - 1, buffer.type)
-                                         : program::lowest(buffer.type) + static_cast<double>(rng.below(256));
-    }
-  }
-  return arguments;
 }
 
 /// Largest difference from the same loops interpreted, relative to 1 + magnitude. Sums are of at most 200 terms.
@@ -179,7 +165,7 @@ TEST_CASE("kernels with tile registers compute what their loops do") {
   for (const Case& c : cases()) {
     const loops::LoopNest nest = loops::lower(tensorized(c));
     const double most = c.shape.type == bf16 ? 1e-5 : 0;
-    const auto arguments = arguments_for(nest);
+    const auto arguments = test::arguments_of_all_magnitudes(nest);
     const auto expected = test::interpreted(nest, arguments);
     codegen::LlvmCompiler plain(host.with_isa(Isa::Sse42));
     const codegen::Kernel without = plain.compile(nest);
@@ -211,7 +197,7 @@ TEST_CASE("what is foretold of tile registers is what kernels do") {
   all.push_back({{.m = 64, .n = 64, .k = 128, .constant_b = true, .type = s8}, 4, 4});
   for (const Case& c : all) {
     const loops::LoopNest lowered = loops::lower(tensorized(c));
-    auto arguments = arguments_for(lowered);
+    auto arguments = test::arguments_of_all_magnitudes(lowered);
     test::registers = {};
     REQUIRE(test::run_kernel(test::with_emulated_tiles(lowered, with_units()), arguments));
     const loops::LoopNest nest = loops::prepare_for_codegen(lowered);
@@ -241,7 +227,7 @@ TEST_CASE("a machine with AMX runs them, and computes bit by bit what the functi
   codegen::LlvmCompiler compiler(host);
   for (const Case& c : cases()) {
     const loops::LoopNest nest = loops::lower(tensorized(c));
-    const auto arguments = arguments_for(nest);
+    const auto arguments = test::arguments_of_all_magnitudes(nest);
     const codegen::Kernel kernel = compiler.compile(nest);
     const double error = error_of(kernel, arguments, test::interpreted(nest, arguments));
     CHECK_MESSAGE(error <= (c.shape.type == bf16 ? 1e-5 : 0), loops::to_string(nest));

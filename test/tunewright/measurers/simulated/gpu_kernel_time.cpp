@@ -34,7 +34,7 @@ KernelWork work(std::int64_t blocks) {
 
 const GpuPrices prices;
 
-/// Without the launch.
+/// What a kernel takes without its launch.
 Ticks busy(const KernelWork& kernel, const Target& target = device(), const loops::LoopNest& nest = {}) {
   return GpuKernelTime(nest, target, prices, kernel).duration() - prices.launch;
 }

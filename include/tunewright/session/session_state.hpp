@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/history.hpp"
+#include "tunewright/core/reason_counts.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/session/described_rows.hpp"
+
+namespace tunewright {
+
+/// What a session knows whatever its recipe is.
+struct SessionState {
+  Task task;
+  std::uint64_t task_hash;
+  std::string compiler{};   ///< as the measurer names it
+  DescribedRows ranked{};   ///< of what was ranked in the course of an `ask`
+  DescribedRows asked{};    ///< of what was asked or measured and not told yet
+  ReasonCounts rejected{};  ///< by the filter
+  unsigned round = 0;
+
+  explicit SessionState(const Task& searched);
+  SessionState(const SessionState& other);
+  SessionState(SessionState&& other) noexcept;
+  SessionState& operator=(const SessionState& other);
+  SessionState& operator=(SessionState&& other) noexcept;
+  ~SessionState();
+};
+
+/// Throws `std::invalid_argument` where a session is asked for 0 candidates.
+void check_asked(std::size_t candidates);
+
+/// Says that the space has no configuration for `task`: throws `std::invalid_argument`.
+[[noreturn]] void refuse_empty_space(const Task& task);
+
+/// The keys of `known` and `more`.
+[[nodiscard]] KeySet joined(const KeySet& known, std::span<const std::uint64_t> more);
+
+/// Positions in `keys` of those that `known` has no rows of.
+[[nodiscard]] std::vector<std::size_t> undescribed(const DescribedRows& known, std::span<const std::uint64_t> keys);
+
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include <stdexcept>
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE SessionState::SessionState(const Task& searched) : task(searched), task_hash(stable_hash(searched)) {}
+TUNEWRIGHT_INLINE SessionState::SessionState(const SessionState& other) = default;
+TUNEWRIGHT_INLINE SessionState::SessionState(SessionState&& other) noexcept = default;
+TUNEWRIGHT_INLINE SessionState& SessionState::operator=(const SessionState& other) = default;
+TUNEWRIGHT_INLINE SessionState& SessionState::operator=(SessionState&& other) noexcept = default;
+TUNEWRIGHT_INLINE SessionState::~SessionState() = default;
+
+TUNEWRIGHT_INLINE void check_asked(std::size_t candidates) {
+  if (candidates == 0) throw std::invalid_argument("Session::ask: 0 candidates were asked for; ask for at least 1");
+}
+
+TUNEWRIGHT_INLINE void refuse_empty_space(const Task& task) {
+  throw std::invalid_argument("the search space gave no feasible configuration for task '" + task.name +
+                              "'; check its shapes against the space, or loosen the limits of the target");
+}
+
+TUNEWRIGHT_INLINE KeySet joined(const KeySet& known, std::span<const std::uint64_t> more) {
+  KeySet all = known;
+  for (const std::uint64_t key : more) all.insert(key);
+  return all;
+}
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> undescribed(const DescribedRows& known,
+                                                       std::span<const std::uint64_t> keys) {
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (!known.contains(keys[i])) missing.push_back(i);
+  return missing;
+}
+
+}  // namespace tunewright
+
+#endif
