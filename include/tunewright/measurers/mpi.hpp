@@ -31,9 +31,8 @@ namespace mpi {
 
 /// What a measurer remembers between batches.
 struct State {
-  std::optional<remote::Device> device;    ///< that all of `ranks` have
-  std::vector<int> ranks;                  ///< to measure on, lost ones among them
-  std::map<int, std::uint64_t> task_keys;  ///< that a rank is ready for
+  std::optional<remote::Device> device;  ///< that all of `ranks` have
+  std::vector<int> ranks;                ///< to measure on, lost ones among them
   TaskCache<TaskData> tasks;
   std::map<std::uint64_t, Seconds> best;
   std::map<std::uint64_t, CompileTeam<codegen::LlvmCompiler>::Compilers> compilers;  ///< by target
@@ -216,7 +215,7 @@ class Batch {
   struct Rank {
     int number = 0;
     std::deque<std::size_t> under_way;
-    Clock::time_point heard;  // or when the first of those under way was sent
+    Seconds silence{0};  // in which this process waited for it, and did nothing else
   };
 
   void step(CompileTeam<Compiler>& team) {
@@ -228,7 +227,9 @@ class Batch {
     });
     const bool has_work = !again_.empty() || next_ < items_.size();
     if (idle->under_way.size() >= m_.ahead || !has_work) {
+      const Clock::time_point start = Clock::now();
       static_cast<void>(m_.world->wait(Seconds(0.05)));
+      for (Rank& rank : ranks_) rank.silence += Clock::now() - start;
       return;
     }
     std::size_t i = 0;
@@ -249,11 +250,12 @@ class Batch {
     try {
       remote::Conversation& worker = m_.world->worker(rank.number, Seconds(m_.connect_timeout_seconds));
       if (rank.under_way.empty()) {
-        rank.heard = Clock::now();
-        if (state_.task_keys[rank.number] != task_key_) {
+        if (std::uint64_t& key = m_.world->task_key(rank.number); key != task_key_) {
+          key = 0;  // a rank that refuses a task has none
           worker.set_task({data_key_, data().size(), task_.target.threads}, data());
-          state_.task_keys[rank.number] = task_key_;
+          key = task_key_;
         }
+        rank.silence = Seconds(0);
       }
       rank.under_way.push_back(i);
       worker.send({i, *items_[i].kernel, m_.protocol, best_->count()});
@@ -266,7 +268,7 @@ class Batch {
     }
   }
 
-  /// Of the task, computed for the first rank that is not ready for it.
+  /// The task's data, computed for the first rank that is not ready for the task.
   const std::vector<char>& data() {
     if (data_.empty()) {
       ReferenceData options = m_.reference;
@@ -283,7 +285,7 @@ class Batch {
       if (rank == ranks_.end() || rank->under_way.empty() || rank->under_way.front() != result.number)
         throw remote::ProtocolError("it sent result " + std::to_string(result.number) + ", which was not due");
       rank->under_way.pop_front();
-      rank->heard = Clock::now();
+      rank->silence = Seconds(0);
       const auto i = static_cast<std::size_t>(result.number);
       outcomes_[i].run_time = result.outcome.run_time;
       const Failure* failure = result.outcome.failure();
@@ -301,7 +303,7 @@ class Batch {
     for (const Rank& rank : ranks_) {
       if (m_.world->gone(rank.number)) {
         silent.emplace_back(rank.number, "it has ended");
-      } else if (!rank.under_way.empty() && Clock::now() - rank.heard > patience_) {
+      } else if (!rank.under_way.empty() && rank.silence > patience_) {
         silent.emplace_back(rank.number, "it was not heard of for " + std::to_string(patience_.count()) + " s");
       }
     }

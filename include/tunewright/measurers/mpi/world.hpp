@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <optional>
@@ -30,16 +31,20 @@ namespace tunewright::measurers::mpi {
 /// Sending never waits for the other end, unless 64 MiB are on the way.
 class RankLink final : public remote::FrameCarrier {
  public:
-  /// `process`: of the other rank where it is on this host, else 0; its end is noticed at once.
-  RankLink(int rank, pid_t process, std::size_t receive_limit)
-      : rank_(rank), process_(process), receive_limit_(receive_limit) {}
+  /// `process`: of the other rank where it is on this host, else 0; its end is noticed at once. Payloads of more than
+  /// `receive_limit` bytes are dropped and are errors.
+  RankLink(MPI_Comm communicator, int rank, pid_t process, std::size_t receive_limit)
+      : communicator_(communicator), rank_(rank), process_(process), receive_limit_(receive_limit) {}
   RankLink(RankLink&&) = default;
 
   void send(remote::FrameKind kind, std::span<const char> payload, Seconds timeout) override;
   [[nodiscard]] remote::Frame receive(Seconds timeout) override;
 
-  /// Tells the other end that there is nothing more. `finalize`: every rank is there to leave MPI together.
+  /// Tells the other end that there is nothing more, without waiting for it to hear that. `finalize`: every rank is
+  /// there to leave MPI together.
   void close(bool finalize);
+  /// Whether nothing is on the way to the other end, or it has ended.
+  [[nodiscard]] bool all_taken();
   /// Whether `close` of the other end said that all ranks leave together.
   [[nodiscard]] bool finalizes() const noexcept { return finalizes_; }
   /// Whether the other rank has ended, as far as this host can tell.
@@ -54,6 +59,7 @@ class RankLink final : public remote::FrameCarrier {
   void post(int tag, std::span<const char> payload);
   void reap();
 
+  MPI_Comm communicator_;
   int rank_;
   pid_t process_;
   std::size_t receive_limit_;
@@ -72,14 +78,14 @@ class RankLink final : public remote::FrameCarrier {
 ///   }
 ///
 /// Making it starts MPI, after forking the process that kernels run in: a fork after that would copy MPI's state. It is
-/// made once. Ranks that share a host and the set of processors they may use divide them evenly; what mpirun binds
-/// stays as bound.
+/// made once, and used by the thread that made it. Its messages travel on a communicator of their own. Ranks that share
+/// a host and the set of processors they may use divide them evenly; what mpirun binds stays as bound.
 ///
-/// Leaving the scope ends the other ranks, and MPI where none was lost. With one lost MPI cannot be left in order;
-/// processes then end without it.
+/// Leaving the scope ends the other ranks, lost ones that live among them, and MPI where none was lost. With one lost
+/// MPI cannot be left in order; processes then end without it.
 ///
 /// Errors: `std::logic_error` for a second one, and for a call that is the other side's; `std::runtime_error` when MPI
-/// fails.
+/// fails, or cannot be used by a program with threads.
 class World {
  public:
   World();
@@ -93,7 +99,11 @@ class World {
   [[nodiscard]] int size() const noexcept { return size_; }
 
   /// Measures for the manager until it ends; what a rank other than 0 does. Options without processors get this rank's.
+  /// Returns what `main` is to return: 0, or 1 after printing what went wrong to standard error.
   int serve(remote::ServeOptions options = {});
+
+  /// What messages travel on; `MPI_COMM_WORLD` is the program's.
+  [[nodiscard]] MPI_Comm communicator() const noexcept { return communicator_; }
 
   // For the manager.
 
@@ -101,6 +111,8 @@ class World {
   [[nodiscard]] remote::Conversation& worker(int rank, Seconds timeout);
   /// A rank that has sent something, waited for at most so long.
   [[nodiscard]] std::optional<int> wait(Seconds timeout);
+  /// The key of the task that a rank is ready for, whichever measurer made it so; 0: none.
+  [[nodiscard]] std::uint64_t& task_key(int rank) { return peers_.at(static_cast<std::size_t>(rank)).task_key; }
   /// Takes a rank for lost; the text is why, as first told.
   void lose(int rank, const std::string& reason);
   [[nodiscard]] const std::optional<std::string>& lost(int rank) const {
@@ -116,11 +128,15 @@ class World {
     RankLink link;
     std::unique_ptr<remote::Conversation> conversation{};
     std::optional<std::string> lost{};
+    std::uint64_t task_key = 0;
   };
 
   [[nodiscard]] std::vector<int> share_of_processors(MPI_Comm on_this_host) const;
+  /// The rank, or one of all for `MPI_ANY_SOURCE`, whose message is there.
+  [[nodiscard]] std::optional<int> heard_of(int rank) const;
 
   std::unique_ptr<remote::Worker> worker_;
+  MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   std::vector<Peer> peers_;  // by rank; a worker uses the manager's alone
   std::vector<int> processors_;
@@ -136,7 +152,6 @@ class World {
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 #include <utility>
@@ -189,7 +204,7 @@ TUNEWRIGHT_INLINE void RankLink::reap() {
 TUNEWRIGHT_INLINE void RankLink::post(int tag, std::span<const char> payload) {
   Outgoing& message = outgoing_.emplace_back(Outgoing{{payload.begin(), payload.end()}});
   outgoing_bytes_ += payload.size();
-  if (MPI_Isend(message.bytes.data(), static_cast<int>(payload.size()), MPI_BYTE, rank_, tag, MPI_COMM_WORLD,
+  if (MPI_Isend(message.bytes.data(), static_cast<int>(payload.size()), MPI_BYTE, rank_, tag, communicator_,
                 &message.request) != MPI_SUCCESS)
     throw remote::Disconnected("MPI reports that nothing can be sent to it");
 }
@@ -210,9 +225,10 @@ TUNEWRIGHT_INLINE void RankLink::send(remote::FrameKind kind, std::span<const ch
 TUNEWRIGHT_INLINE remote::Frame RankLink::receive(Seconds timeout) {
   const auto start = std::chrono::steady_clock::now();
   MPI_Status status;
+  MPI_Message message = MPI_MESSAGE_NULL;
   for (world::Pause pause;; pause()) {
     int there = 0;
-    if (MPI_Iprobe(rank_, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status) != MPI_SUCCESS)
+    if (MPI_Improbe(rank_, MPI_ANY_TAG, communicator_, &there, &message, &status) != MPI_SUCCESS)
       throw remote::Disconnected("MPI reports that it cannot be heard");
     if (there != 0) break;
     reap();
@@ -222,15 +238,15 @@ TUNEWRIGHT_INLINE remote::Frame RankLink::receive(Seconds timeout) {
   }
   int bytes = 0;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
-  if (bytes < 0 || static_cast<std::size_t>(bytes) > receive_limit_) {
+  // What is too long is received as well, or it would be found again for ever; MPI has no way to drop it.
+  remote::Frame frame{static_cast<remote::FrameKind>(status.MPI_TAG),
+                      std::vector<char>(static_cast<std::size_t>(std::max(bytes, 0)))};
+  if (MPI_Mrecv(frame.payload.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    throw remote::Disconnected("MPI reports that a message from it failed");
+  if (frame.payload.size() > receive_limit_) {
     throw remote::ProtocolError("a frame of " + std::to_string(bytes) + " bytes, where at most " +
                                 std::to_string(receive_limit_) + " are taken");
   }
-  remote::Frame frame{static_cast<remote::FrameKind>(status.MPI_TAG),
-                      std::vector<char>(static_cast<std::size_t>(bytes))};
-  if (MPI_Recv(frame.payload.data(), bytes, MPI_BYTE, rank_, status.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) !=
-      MPI_SUCCESS)
-    throw remote::Disconnected("MPI reports that a message from it failed");
   if (status.MPI_TAG == world::end_tag) {
     finalizes_ = bytes == 1;
     throw remote::Disconnected("it has ended the conversation");
@@ -241,10 +257,11 @@ TUNEWRIGHT_INLINE remote::Frame RankLink::receive(Seconds timeout) {
 TUNEWRIGHT_INLINE void RankLink::close(bool finalize) {
   const char all_leave = 1;
   post(world::end_tag, std::span(&all_leave, finalize ? 1 : 0));
-  for (int turn = 0; turn < 2000 && !outgoing_.empty() && !gone(); ++turn) {
-    reap();
-    ::usleep(500);
-  }
+}
+
+TUNEWRIGHT_INLINE bool RankLink::all_taken() {
+  reap();
+  return outgoing_.empty() || gone();
 }
 
 TUNEWRIGHT_INLINE World::World() {
@@ -252,13 +269,18 @@ TUNEWRIGHT_INLINE World::World() {
   MPI_Initialized(&begun);
   if (begun != 0) throw std::logic_error("MPI runs already; make one mpi::World, and let it start MPI");
   worker_ = std::make_unique<remote::Worker>();
-  world::require_success(MPI_Init(nullptr, nullptr), "MPI_Init");
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  int threads = MPI_THREAD_SINGLE;
+  world::require_success(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &threads), "MPI_Init_thread");
+  if (threads < MPI_THREAD_FUNNELED)
+    throw std::runtime_error("this MPI allows no threads, which rank 0 compiles with; build or choose one that does");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // what belongs to no communicator is reported there
+  world::require_success(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_), "MPI_Comm_dup");
+  MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(communicator_, &rank_);
+  MPI_Comm_size(communicator_, &size_);
 
   MPI_Comm on_this_host = MPI_COMM_NULL;
-  world::require_success(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &on_this_host),
+  world::require_success(MPI_Comm_split_type(communicator_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &on_this_host),
                          "MPI_Comm_split_type");
   int count = 0;
   MPI_Comm_size(on_this_host, &count);
@@ -272,7 +294,8 @@ TUNEWRIGHT_INLINE World::World() {
     const auto at = std::find_if(near.begin(), near.end(), [&](const auto& one) { return one[0] == rank; });
     // In another container a number may be nobody's.
     const pid_t process = at != near.end() && ::kill((*at)[1], 0) == 0 ? (*at)[1] : 0;
-    peers_.push_back({RankLink(rank, process, is_manager() ? remote::reply_limit_bytes : remote::request_limit_bytes)});
+    peers_.push_back({RankLink(communicator_, rank, process,
+                               is_manager() ? remote::reply_limit_bytes : remote::request_limit_bytes)});
   }
   if (is_manager()) worker_.reset();
 }
@@ -310,24 +333,43 @@ TUNEWRIGHT_INLINE World::~World() {
                                      [](const Peer& peer) { return peer.lost.has_value() || peer.link.gone(); })
                       : peers_.front().link.finalizes();
   if (is_manager()) {
+    std::vector<RankLink*> told;
     for (int rank = 1; rank < size_; ++rank) {
-      Peer& peer = peers_[static_cast<std::size_t>(rank)];
-      if (peer.lost || peer.link.gone()) continue;
+      RankLink& link = peers_[static_cast<std::size_t>(rank)].link;
       try {
-        peer.link.close(finalize);
+        if (link.gone()) continue;
+        link.close(finalize);
+        told.push_back(&link);
       } catch (const std::exception&) {  // it ends by itself when it misses this process
       }
     }
+    for (int turn = 0; turn < 2000 && !told.empty(); ++turn) {
+      std::erase_if(told, [](RankLink* link) {
+        try {
+          return link->all_taken();
+        } catch (const std::exception&) {
+          return true;
+        }
+      });
+      if (!told.empty()) ::usleep(500);
+    }
   }
-  if (finalize) MPI_Finalize();
+  if (!finalize) return;
+  MPI_Comm_free(&communicator_);
+  MPI_Finalize();
 }
 
 TUNEWRIGHT_INLINE int World::serve(remote::ServeOptions options) {
   if (is_manager())
     throw std::logic_error("rank 0 tunes and does not serve; start the program with mpirun and more ranks");
   if (options.processors.empty()) options.processors = processors_;
-  worker_->serve(peers_.front().link, options);
-  return 0;
+  try {
+    worker_->serve(peers_.front().link, options);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rank %d: %s\n", rank_, error.what());
+    return 1;
+  }
 }
 
 TUNEWRIGHT_INLINE remote::Conversation& World::worker(int rank, Seconds timeout) {
@@ -340,22 +382,31 @@ TUNEWRIGHT_INLINE remote::Conversation& World::worker(int rank, Seconds timeout)
   return *peer.conversation;
 }
 
+TUNEWRIGHT_INLINE std::optional<int> World::heard_of(int rank) const {
+  int there = 0;
+  MPI_Status status;
+  world::require_success(MPI_Iprobe(rank, MPI_ANY_TAG, communicator_, &there, &status), "MPI_Iprobe");
+  return there != 0 ? std::optional(status.MPI_SOURCE) : std::nullopt;
+}
+
 TUNEWRIGHT_INLINE std::optional<int> World::wait(Seconds timeout) {
   const auto start = std::chrono::steady_clock::now();
-  for (world::Pause pause;; pause()) {
-    int there = 0;
-    MPI_Status status;
-    world::require_success(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status), "MPI_Iprobe");
-    if (there != 0) {
-      if (!lost(status.MPI_SOURCE)) return status.MPI_SOURCE;
+  for (world::Pause pause;;) {
+    const std::optional<int> any = heard_of(MPI_ANY_SOURCE);
+    if (any) {
+      if (!lost(*any)) return any;
       // What a rank says that was given up already is nobody's.
       try {
-        static_cast<void>(peers_[static_cast<std::size_t>(status.MPI_SOURCE)].link.receive(Seconds(0)));
+        static_cast<void>(peers_[static_cast<std::size_t>(*any)].link.receive(Seconds(0)));
       } catch (const std::exception&) {
       }
-      continue;
+      // However much it says, the others are heard.
+      for (int rank = 1; rank < size_; ++rank) {
+        if (!lost(rank) && heard_of(rank)) return rank;
+      }
     }
     if (std::chrono::steady_clock::now() - start >= timeout) return std::nullopt;
+    if (!any) pause();
   }
 }
 
