@@ -175,6 +175,7 @@ TUNEWRIGHT_INLINE void Remote::set_task(const Task& task) {
   const std::uint64_t key = StableHash().add(data_key).add(task.target.threads).value();
   if (state->task_key == key) return;
   const std::vector<char> data = remote::to_bytes(*state->tasks.data_of(task, options, task_cache_bytes));
+  state->task_key = 0;  // a worker that refuses a task has none
   connected().worker().set_task({data_key, data.size(), task.target.threads}, data);
   state->task_key = key;
 }

@@ -124,6 +124,17 @@ TEST_CASE("a worker that is killed costs the rest of its batch and comes back fo
   CHECK(says(test::refusal<std::runtime_error>([&] { measurer.measure(task, programs); }), "was lost 2 times"));
 }
 
+TEST_CASE("a task that the worker refuses costs no worker, and the one before it is measured again") {
+  Remote measurer = quick({TUNEWRIGHT_WORKER, "--max-task-mib", "1"});
+  const Task task = matmul_task(24, 20, 28, measurer.target()), large = matmul_task(20000, 20, 28, measurer.target());
+  const auto measured = [&] { return measurer.measure(task, std::vector<LoopNest>(2, nest_of(task))); };
+  for (const Outcome& outcome : measured()) CHECK(fault_of(outcome) == "none");
+  CHECK(says(test::refusal([&] { measurer.measure(large, std::vector<LoopNest>{nest_of(large)}); }),
+             "the worker refuses the task"));
+  for (const Outcome& outcome : measured()) CHECK(fault_of(outcome) == "none");
+  CHECK(measurer.state->workers_started == 1);
+}
+
 TEST_CASE("a batch that its listener breaks off leaves nothing for the next one") {
   Remote measurer = quick();
   const Task task = matmul_task(24, 20, 28, measurer.target());
