@@ -11,25 +11,45 @@ namespace tunewright::measurers::sandbox {
 
 struct Confinement {
   /// Refuse system calls that reach other processes, the network, or files to write. A kernel that makes one ends with
-  /// SIGSYS.
+  /// SIGSYS; only opening a socket, or a file to write, fails as it does where that is not permitted (`EACCES`),
+  /// because libraries ask for these at their start and do without.
   bool filter_system_calls = true;
-  /// Writable memory beyond what the process has at its start; 0: half of the machine's.
+  /// Writable memory beyond what the process has at its start; 0: half of the machine's, which may be more than the
+  /// container has that this runs in; the largest number: no limit. There is none either where /proc/self/statm cannot
+  /// be read.
   std::uint64_t memory_bytes = 0;
-  std::uint64_t open_files = 256;
+  std::uint64_t open_files = 256;  ///< descriptors at a time
   /// How far files may grow that the process was given to write, such as a log behind standard error.
   std::uint64_t file_bytes = std::uint64_t{1} << 30;
 };
 
+/// Whether a sanitizer is compiled in that looks for leaks or races: it starts a process of its own at the end.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool has_sanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(leak_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool has_sanitizer = true;
+#else
+inline constexpr bool has_sanitizer = false;
+#endif
+#else
+inline constexpr bool has_sanitizer = false;
+#endif
+
 /// Whether this system filters calls: Linux built so, and no emulator of processors in between.
 [[nodiscard]] bool can_filter_system_calls() noexcept;
 
-/// Confines this process and what threads it will have, for good. What a system does not offer is left out; numbers
-/// that are above what the process may have already stay as they are. Kernels are as fast as without: the filter costs
-/// when the system is called, and asks for no mitigation that slows other code down.
+/// Confines this process for good. Kernels are as fast as without: the filter costs when the system is called, and asks
+/// for no mitigation that slows other code down.
+///
+/// Limits are the process's, but the filter is the calling thread's and of threads that it starts, so call it before
+/// there are others. What a system does not offer is left out, and limits that are lower already stay. Errors:
+/// `std::bad_alloc` alone.
 void confine(const Confinement& limits);
 
 /// Filters the system calls of a process that hands kernels to those that run them, as `confine` does, except that it
-/// may still share memory and sockets that it has. For a worker, once it has forked what starts these processes.
+/// may still share memory and sockets that it has. For a worker, once it has forked what starts these processes. With a
+/// sanitizer it does nothing, since no leak could be reported.
 void confine_worker();
 
 }  // namespace tunewright::measurers::sandbox
@@ -41,6 +61,7 @@ void confine_worker();
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -49,8 +70,10 @@ void confine_worker();
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <fstream>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -66,14 +89,15 @@ inline constexpr std::uint32_t architecture = AUDIT_ARCH_AARCH64;
 inline constexpr std::uint32_t architecture = 0;
 #endif
 
-/// A program for the kernel's filter, which sees number and arguments of a call.
+/// A program for the system's filter, which sees number and arguments of a call. A call is allowed that no rule
+/// refuses.
 class Filter {
  public:
   Filter() {
     load(offsetof(seccomp_data, arch));
     unless_equal(architecture, 1);
     add(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    load(offsetof(seccomp_data, nr));
+    load_call();
 #if defined(__x86_64__)
     jump(BPF_JGE, 0x40000000, 0, 1);  // the same calls under other numbers
     refuse();
@@ -84,10 +108,23 @@ class Filter {
     jump(BPF_JEQ, call, 0, 1);
     refuse();
   }
-  /// As if the system were too old for it: libraries then take the older call, whose arguments can be looked at.
+  /// Lets the call fail as on a system too old for it: libraries then take another, whose arguments can be looked at.
   void hide(std::uint32_t call) {
     jump(BPF_JEQ, call, 0, 1);
-    add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS);
+    fail_with(ENOSYS);
+  }
+  /// Lets the call fail as where it is not permitted.
+  void deny(std::uint32_t call) {
+    jump(BPF_JEQ, call, 0, 1);
+    fail_with(EACCES);
+  }
+  /// Lets the call fail so if one of these bits of its argument is set.
+  void deny_bits(std::uint32_t call, unsigned argument, std::uint32_t bits) {
+    jump(BPF_JEQ, call, 0, 4);
+    load_argument(argument);
+    jump(BPF_JSET, bits, 0, 1);
+    fail_with(EACCES);
+    load_call();
   }
   /// Refuses the call unless its argument is this value.
   void require_equal(std::uint32_t call, unsigned argument, std::uint32_t value) {
@@ -95,7 +132,7 @@ class Filter {
     load_argument(argument);
     jump(BPF_JEQ, value, 1, 0);
     refuse();
-    allow();
+    load_call();
   }
   /// Refuses the call if its argument is this value.
   void refuse_equal(std::uint32_t call, unsigned argument, std::uint32_t value) {
@@ -103,7 +140,7 @@ class Filter {
     load_argument(argument);
     jump(BPF_JEQ, value, 0, 1);
     refuse();
-    allow();
+    load_call();
   }
   /// Refuses the call unless one of these bits of its argument is set.
   void require_bits(std::uint32_t call, unsigned argument, std::uint32_t bits) {
@@ -111,7 +148,7 @@ class Filter {
     load_argument(argument);
     jump(BPF_JSET, bits, 1, 0);
     refuse();
-    allow();
+    load_call();
   }
   /// Refuses the call if one of `bits` of its argument is set, and one of `others` too where any are given.
   void refuse_bits(std::uint32_t call, unsigned argument, std::uint32_t bits, std::uint32_t others = 0) {
@@ -121,7 +158,7 @@ class Filter {
     if (two) jump(BPF_JSET, others, 0, 2);
     jump(BPF_JSET, bits, 0, 1);
     refuse();
-    allow();
+    load_call();
   }
   /// Refuses the call unless its argument, a pointer, is null.
   void require_null(std::uint32_t call, unsigned argument) {
@@ -131,7 +168,7 @@ class Filter {
     load_upper_half(argument);
     jump(BPF_JEQ, 0, 1, 0);
     refuse();
-    allow();
+    load_call();
   }
   [[nodiscard]] std::vector<sock_filter> take() {
     allow();
@@ -149,7 +186,10 @@ class Filter {
                      static_cast<std::uint8_t>(if_false), value});
   }
   void unless_equal(std::uint32_t value, unsigned skip) { jump(BPF_JEQ, value, skip, 0); }
+  /// What every rule ends with, and the next one expects.
+  void load_call() { load(offsetof(seccomp_data, nr)); }
   void refuse() { add(BPF_RET | BPF_K, SECCOMP_RET_TRAP); }
+  void fail_with(std::uint32_t error) { add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error); }
   void allow() { add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW); }
 
   std::vector<sock_filter> code_;
@@ -161,126 +201,170 @@ class Filter {
     for (const long call : {SYS_socketpair, SYS_sendto, SYS_memfd_create})
       filter.refuse(static_cast<std::uint32_t>(call));
   }
-  for (const long call : {
-           // the network, and calls that go around this filter
-           SYS_socket,
-           SYS_connect,
-           SYS_bind,
-           SYS_listen,
-           SYS_accept,
-           SYS_accept4,
-
-           SYS_sendmmsg,
-           SYS_io_uring_setup,
-           SYS_io_uring_enter,
-           SYS_io_uring_register,
-           // other processes; memory that no limit counts
-           SYS_execve,
-           SYS_execveat,
-           SYS_ptrace,
-           SYS_process_vm_readv,
-           SYS_process_vm_writev,
-           SYS_pidfd_open,
-           SYS_pidfd_send_signal,
-           SYS_tkill,
-           SYS_rt_sigqueueinfo,
-           SYS_rt_tgsigqueueinfo,
-           SYS_setsid,
-           SYS_setpgid,
-           SYS_unshare,
-           SYS_setns,
-
-           SYS_shmget,
-           SYS_msgget,
-           SYS_semget,
-           SYS_userfaultfd,
-           SYS_bpf,
-           SYS_perf_event_open,
-           SYS_keyctl,
-           SYS_add_key,
-           SYS_request_key,
-           SYS_setrlimit,
-           // files
-           SYS_truncate,
-           SYS_unlinkat,
-           SYS_renameat2,
-           SYS_linkat,
-           SYS_symlinkat,
-           SYS_mkdirat,
-           SYS_mknodat,
-           SYS_fchmodat,
-           SYS_fchmod,
-           SYS_fchownat,
-           SYS_fchown,
-           SYS_utimensat,
-           SYS_setxattr,
-           SYS_lsetxattr,
-           SYS_fsetxattr,
-           SYS_fallocate,
-           SYS_mount,
-           SYS_umount2,
-           SYS_pivot_root,
-           SYS_chroot,
-           SYS_open_by_handle_at,
-           SYS_mq_open,
-           // the machine
-           SYS_reboot,
-           SYS_kexec_load,
-           SYS_init_module,
-           SYS_finit_module,
-           SYS_delete_module,
-           SYS_swapon,
-           SYS_swapoff,
-           SYS_settimeofday,
-           SYS_clock_settime,
-           SYS_sethostname,
-           SYS_acct,
-           SYS_quotactl,
-#if defined(__x86_64__)
-           SYS_fork,
-           SYS_vfork,
-           SYS_creat,
-           SYS_unlink,
-           SYS_rename,
-           SYS_renameat,
-           SYS_link,
-           SYS_symlink,
-           SYS_mkdir,
-           SYS_rmdir,
-           SYS_mknod,
-           SYS_chmod,
-           SYS_chown,
-           SYS_lchown,
-           SYS_utime,
-           SYS_utimes,
-           SYS_futimesat,
-           SYS_iopl,
-           SYS_ioperm,
-           SYS_modify_ldt,
+  for (
+      const long call : {
+          // the network, and calls that go around this filter
+          SYS_connect,
+          SYS_bind,
+          SYS_listen,
+          SYS_accept,
+          SYS_accept4,
+          SYS_sendmmsg,
+          SYS_io_uring_setup,
+          SYS_io_uring_enter,
+          SYS_io_uring_register,
+          // other processes; memory that no limit counts
+          SYS_execve,
+          SYS_execveat,
+          SYS_ptrace,
+          SYS_process_vm_readv,
+          SYS_process_vm_writev,
+          SYS_pidfd_open,
+          SYS_pidfd_send_signal,
+          SYS_rt_sigqueueinfo,
+          SYS_rt_tgsigqueueinfo,
+          SYS_setsid,
+          SYS_setpgid,
+          SYS_setpriority,
+          SYS_ioprio_set,
+          SYS_move_pages,
+          SYS_migrate_pages,
+          SYS_unshare,
+          SYS_setns,
+          SYS_shmget,
+          SYS_shmat,
+          SYS_shmctl,
+          SYS_msgget,
+          SYS_msgctl,
+          SYS_msgsnd,
+          SYS_semget,
+          SYS_semctl,
+          SYS_semop,
+          SYS_userfaultfd,
+          SYS_bpf,
+          SYS_perf_event_open,
+          SYS_keyctl,
+          SYS_add_key,
+          SYS_request_key,
+          SYS_setrlimit,
+          // files
+          SYS_truncate,
+          SYS_unlinkat,
+          SYS_renameat2,
+#ifdef SYS_renameat
+          SYS_renameat,
 #endif
-       })
+          SYS_linkat,
+          SYS_symlinkat,
+          SYS_mkdirat,
+          SYS_mknodat,
+          SYS_fchmodat,
+          SYS_fchmod,
+          SYS_fchownat,
+          SYS_fchown,
+          SYS_utimensat,
+          SYS_setxattr,
+          SYS_lsetxattr,
+          SYS_fsetxattr,
+          SYS_removexattr,
+          SYS_lremovexattr,
+          SYS_fremovexattr,
+          SYS_fallocate,
+          SYS_mount,
+          SYS_umount2,
+          SYS_pivot_root,
+          SYS_chroot,
+          SYS_open_by_handle_at,
+          SYS_mq_open,
+          SYS_mq_unlink,
+          // the machine
+          SYS_reboot,
+          SYS_kexec_load,
+#ifdef SYS_kexec_file_load
+          SYS_kexec_file_load,
+#endif
+          SYS_init_module,
+          SYS_finit_module,
+          SYS_delete_module,
+          SYS_swapon,
+          SYS_swapoff,
+          SYS_settimeofday,
+          SYS_clock_settime,
+          SYS_clock_adjtime,
+          SYS_adjtimex,
+          SYS_sethostname,
+          SYS_setdomainname,
+          SYS_acct,
+          SYS_quotactl,
+          // calls by their numbers, which are the same on all processors, since headers of older systems lack the names
+          428,  // open_tree
+          429,  // move_mount
+          430,  // fsopen
+          431,  // fsconfig
+          432,  // fsmount
+          438,  // pidfd_getfd
+          440,  // process_madvise
+          442,  // mount_setattr
+          447,  // memfd_secret
+          448,  // process_mrelease
+          452,  // fchmodat2
+          463,  // setxattrat
+          466,  // removexattrat
+          467,  // open_tree_attr
+          469,  // file_setattr
+#if defined(__x86_64__)
+          SYS_fork,
+          SYS_vfork,
+          SYS_unlink,
+          SYS_rename,
+          SYS_link,
+          SYS_symlink,
+          SYS_mkdir,
+          SYS_rmdir,
+          SYS_mknod,
+          SYS_chmod,
+          SYS_chown,
+          SYS_lchown,
+          SYS_utime,
+          SYS_utimes,
+          SYS_futimesat,
+          SYS_iopl,
+          SYS_ioperm,
+          SYS_modify_ldt,
+#endif
+      })
     filter.refuse(static_cast<std::uint32_t>(call));
   filter.hide(SYS_clone3);
   filter.hide(SYS_openat2);
+  filter.hide(SYS_tkill);  // reaches any thread of the system; libraries have tgkill
+  filter.deny(SYS_socket);
   filter.require_bits(SYS_clone, 0, CLONE_THREAD);
   filter.require_equal(SYS_kill, 0, process);
   filter.require_equal(SYS_tgkill, 0, process);
   filter.require_null(SYS_prlimit64, 2);  // limits may be read
   constexpr std::uint32_t to_write = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
-  filter.refuse_bits(SYS_openat, 2, to_write);
+  filter.deny_bits(SYS_openat, 2, to_write);
 #if defined(__x86_64__)
-  filter.refuse_bits(SYS_open, 1, to_write);
+  filter.deny_bits(SYS_open, 1, to_write);
+  filter.deny(SYS_creat);
 #endif
-  // Shared memory is in no limit of the process.
+  // Shared memory and stacks are not in the limit of memory.
   filter.refuse_bits(SYS_mmap, 3, MAP_SHARED, MAP_ANONYMOUS);
+  filter.refuse_bits(SYS_mmap, 3, MAP_GROWSDOWN);
   filter.refuse_equal(SYS_ioctl, 1, TIOCSTI);  // types into the terminal
+  // Whoever owns a descriptor gets signals for it, and the tuner could be named.
+  for (const int request : {FIOSETOWN, SIOCSPGRP})
+    filter.refuse_equal(SYS_ioctl, 1, static_cast<std::uint32_t>(request));
+  for (const int command : {F_SETOWN, F_SETOWN_EX, F_SETSIG})
+    filter.refuse_equal(SYS_fcntl, 1, static_cast<std::uint32_t>(command));
   return filter.take();
 }
 
 inline void limit(decltype(RLIMIT_DATA) what, std::uint64_t value) {
   rlimit now{};
-  if (::getrlimit(what, &now) != 0 || now.rlim_max <= value) return;
-  now.rlim_cur = now.rlim_max = value;
+  if (::getrlimit(what, &now) != 0) return;
+  now.rlim_cur = std::min<rlim_t>(now.rlim_cur, value);
+  now.rlim_max = std::min<rlim_t>(now.rlim_max, value);
   static_cast<void>(::setrlimit(what, &now));
 }
 
@@ -313,14 +397,18 @@ inline void install(bool runs_kernels) {
 TUNEWRIGHT_INLINE void confine(const Confinement& limits) {
   const std::uint64_t machine =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  if (const std::uint64_t present = confinement::writable_bytes(); present > 0)
-    confinement::limit(RLIMIT_DATA, present + (limits.memory_bytes > 0 ? limits.memory_bytes : machine / 2));
+  if (const std::uint64_t present = confinement::writable_bytes(); present > 0) {
+    const std::uint64_t further = limits.memory_bytes > 0 ? limits.memory_bytes : machine / 2;
+    confinement::limit(RLIMIT_DATA, present + std::min(further, std::numeric_limits<std::uint64_t>::max() - present));
+  }
   confinement::limit(RLIMIT_NOFILE, limits.open_files);
   confinement::limit(RLIMIT_FSIZE, limits.file_bytes);
   if (limits.filter_system_calls) confinement::install(true);
 }
 
-TUNEWRIGHT_INLINE void confine_worker() { confinement::install(false); }
+TUNEWRIGHT_INLINE void confine_worker() {
+  if (!has_sanitizer) confinement::install(false);
+}
 
 }  // namespace tunewright::measurers::sandbox
 
