@@ -7,7 +7,8 @@ set(TUNEWRIGHT_PEERS_DIR "$ENV{TUNEWRIGHT_PEERS_DIR}" CACHE PATH "Folder of furt
 set(peers_include HINTS "${TUNEWRIGHT_PEERS_DIR}/include")
 set(peers_lib HINTS "${TUNEWRIGHT_PEERS_DIR}/lib")
 
-# Libraries of the BLAS interface are opened when a benchmark runs, because their functions have the same names.
+# Libraries of the BLAS interface are opened when a benchmark runs, because their functions have the same names. What MKL needs
+# in a confined process is in docs/security.md.
 find_library(TUNEWRIGHT_OPENBLAS_LIBRARY NAMES openblas libopenblas.so.0 ${peers_lib})
 find_library(TUNEWRIGHT_BLIS_LIBRARY NAMES blis libblis.so.4 ${peers_lib})
 find_library(TUNEWRIGHT_MKL_LIBRARY NAMES mkl_rt libmkl_rt.so.3 libmkl_rt.so.2 ${peers_lib})

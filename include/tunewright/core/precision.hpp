@@ -34,7 +34,7 @@ namespace tunewright {
 /// of equals, is not counted.
 [[nodiscard]] std::size_t as_fast_as_best(std::span<const Timing* const> timings);
 
-/// Of the valid ones of some trials.
+/// Counts them among the trials that are valid.
 template <class Trials>
 [[nodiscard]] std::size_t as_fast_as_best(const Trials& trials) {
   std::vector<const Timing*> timings;

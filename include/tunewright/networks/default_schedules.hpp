@@ -26,7 +26,7 @@ struct DefaultScheduleOptions {
 /// be drawn for it. Cost: about a millisecond. Determinism: a function of task, candidates and seed.
 [[nodiscard]] schedule::Schedule default_schedule(const Task& task, const DefaultScheduleOptions& options = {});
 
-/// That of each task.
+/// The default schedule of each task.
 [[nodiscard]] std::vector<schedule::Schedule> default_schedules(std::span<const WeightedTask> tasks,
                                                                 const DefaultScheduleOptions& options = {});
 

@@ -47,7 +47,8 @@ struct WorkerParts {
   /// Answers a worker's requests until its socket closes, in place of what runs kernels on this machine's
   /// processors; for kernels that run on a device.
   std::function<void(int socket)> serve{};
-  /// Of the process that runs kernels; not where `serve` does, since drivers of devices need more.
+  /// What the process that runs kernels may ask of the system; it is not confined where `serve` runs them, since
+  /// drivers of devices need more.
   sandbox::Confinement confinement{};
 };
 
