@@ -98,7 +98,7 @@ TUNEWRIGHT_INLINE double Parameter::number(std::size_t choice) const {
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && stop == text.data() + text.size();
-  return whole ? value : std::numeric_limits<double>::quiet_NaN();
+  return whole && std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
 TUNEWRIGHT_INLINE bool Parameter::numeric() const {

@@ -87,7 +87,8 @@ TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder,
     outcome.result = Failure{Fault::Unknown, "failed"};
   } else {
     outcome.result = table_import::timing(repeats, time, unit_s);
-    if (flops == 0) flops = giga_flops * 1e9 * time * unit_s;
+    const double work = giga_flops * 1e9 * time * unit_s;
+    if (flops == 0 && work > 0 && std::isfinite(work)) flops = work;
   }
   builder.end_row(std::move(outcome));
 }

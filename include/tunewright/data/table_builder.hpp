@@ -45,7 +45,7 @@ struct ImportedTable {
 namespace table_import {
 
 /// A value of a parameter as text: words without quotes, whole numbers without fraction or exponent, so that
-/// 16, 16.0 and "16" are one value.
+/// 16, 16.0 and "16" are one value. Numbers that are not finite stay words.
 void canonical(std::string_view json, std::string& into);
 
 /// Seconds in one unit of time by its name. Throws `FormatError` for a name it does not know.
@@ -151,7 +151,7 @@ TUNEWRIGHT_INLINE void canonical(std::string_view json, std::string& into) {
   }
   double value = 0;
   const auto [stop, error] = std::from_chars(json.data(), json.data() + json.size(), value);
-  if (error != std::errc() || stop != json.data() + json.size()) {
+  if (error != std::errc() || stop != json.data() + json.size() || !std::isfinite(value)) {
     into.assign(json);
     return;
   }
@@ -181,10 +181,12 @@ TUNEWRIGHT_INLINE Timing timing(std::vector<double> repeats, double summary, dou
     if (!(repeat > 0) || !std::isfinite(repeat))
       throw FormatError("a time of " + std::to_string(repeat) + " is no latency");
   }
-  const double mean = std::accumulate(repeats.begin(), repeats.end(), 0.0) / static_cast<double>(repeats.size());
-  if (!(summary < 100 * mean && mean < 100 * summary)) {
-    throw FormatError("the time is " + std::to_string(summary) + " but the mean of its repeats is " +
-                      std::to_string(mean) + ": units are mixed");
+  // Between them lie mean, median and whatever else sums them up.
+  const auto [least, most] = std::minmax_element(repeats.begin(), repeats.end());
+  if (!(*least * unit_s > 0)) throw FormatError("a time too short for a number in seconds is no latency");
+  if (!(summary < 100 * *most && *least < 100 * summary)) {
+    throw FormatError("the time is " + std::to_string(summary) + " but its repeats are between " +
+                      std::to_string(*least) + " and " + std::to_string(*most) + ": units are mixed");
   }
   Timing timing;
   timing.repeats.reserve(repeats.size());
@@ -203,6 +205,8 @@ TUNEWRIGHT_INLINE Seconds price(double value, double unit_s) {
 
 TUNEWRIGHT_INLINE void Builder::declare(Parameter parameter) {
   if (parameter.values.empty()) throw FormatError("parameter '" + parameter.name + "' has no values");
+  for (const Parameter& known : parameters_)
+    if (known.name == parameter.name) throw FormatError("parameter '" + parameter.name + "' is declared twice");
   declared_ = true;
   parameters_.push_back(std::move(parameter));
 }
@@ -214,6 +218,7 @@ TUNEWRIGHT_INLINE void Builder::expect_rows(std::size_t count) {
 }
 
 TUNEWRIGHT_INLINE void Builder::begin_row() {
+  if (!declared_ && table_.size() == 0) parameters_.clear();  // those of a first record that was none
   row_.assign(parameters_.size(), unset);
   next_ = 0;
 }

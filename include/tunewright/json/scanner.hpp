@@ -86,15 +86,16 @@ class Scanner {
     } while (accept(','));
     expect(']');
   }
-  /// Calls `member(key)` once for each member, which must consume the value.
+  /// Calls `member(key)` once for each member, which must consume the value. The key lasts until it returns.
   template <class F>
   void object(const F& member) {
     expect('{');
     if (accept('}')) return;
+    std::string unescaped;
     do {
-      const std::string_view key = (peek(), plain_string());
+      const std::string_view name = key(unescaped);
       expect(':');
-      member(key);
+      member(name);
     } while (accept(','));
     expect('}');
   }
@@ -109,6 +110,8 @@ class Scanner {
   std::string_view skip_value();
 
  private:
+  /// A key as it stands in the text, or, of one with escapes, what is meant, in `unescaped`.
+  std::string_view key(std::string& unescaped);
   // What is rare stands apart, which keeps the rest small enough to be inlined.
   char peek_further();
   [[noreturn]] void fail_expecting(char c) const { fail(std::string("expected '") + c + "'"); }
@@ -240,6 +243,17 @@ TUNEWRIGHT_INLINE std::string_view Scanner::plain_string() {
   find(string_ends);
   if (at_ == end_ || *at_ == '\\') fail("expected a string without escapes");
   return {from, static_cast<std::size_t>(at_++ - from)};
+}
+
+TUNEWRIGHT_INLINE std::string_view Scanner::key(std::string& unescaped) {
+  peek();
+  const char* const from = at_;
+  expect('"');
+  find(string_ends);
+  if (at_ < end_ && *at_ == '"') return {from + 1, static_cast<std::size_t>(at_++ - from - 1)};
+  at_ = from;
+  string(unescaped);
+  return unescaped;
 }
 
 TUNEWRIGHT_INLINE std::string_view Scanner::skip_value() {

@@ -80,6 +80,16 @@ TEST_CASE("a record that is none is skipped, counted and listed with line and re
         Contains("units are mixed"));
 }
 
+TEST_CASE("parameters are declared once, and work is a number that tasks take") {
+  const std::string twice = head + good + "}}";
+  const auto cache = twice.find("\"cache\"");
+  REQUIRE(cache != std::string::npos);
+  const std::string again = twice.substr(0, twice.size() - 1) + "," + twice.substr(cache);
+  CHECK(data::parse_kernel_tuner(again).report.damage.find("declared twice") != std::string::npos);
+  const std::string work = head + R"("16,row": {"x": 16, "mode": "row", "time": 2.0, "GFLOP/s": -1e308}}})";
+  CHECK(data::parse_kernel_tuner(work).table.flops == 0);
+}
+
 TEST_CASE("of a text that ends early, what is whole counts and the damage is told") {
   const std::string whole = with(R"("32,row": {"x": 32, "mode": "row", "time": 1.0})");
   std::size_t complete = 0;

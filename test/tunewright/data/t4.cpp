@@ -119,3 +119,32 @@ TEST_CASE("a stream that refuses the data is told") {
   const std::vector<Record> records = data::records_of(table, data::task_of(table));
   CHECK_THROWS_WITH_AS(data::write_t4(closed, records), Contains("writing T4 failed"), std::runtime_error);
 }
+
+TEST_CASE("what is written is read again, whatever parameters and repeats are like") {
+  const std::string results =
+      R"({"configuration": {"a\"b\n": Infinity, "word": "inf"}, "times": {"runtimes": [324, 1, 1]}, "invalidity": "correct"},
+         {"configuration": {"a\u0022b\n": 2, "word": NaN}, "times": {}, "invalidity": "timeout"})";
+  const data::ImportedTable read = data::parse_t4(file("\"timeunit\": \"ms\"", results), {.device = "d"});
+  REQUIRE(read.report.complete());
+  std::stringstream written;
+  data::write_t4(written, read.table);
+  const data::ImportedTable again = data::parse_t4(written.str(), {.device = "d"});
+  CHECK(again.report.complete());
+  CHECK(again.table.parameters == read.table.parameters);
+  CHECK(again.table.cost_s(0) == doctest::Approx(1e-3));
+}
+
+TEST_CASE("a first record that is none leaves nothing behind") {
+  const std::string bad = R"({"configuration": {"z": 9}, "times": {}, "invalidity": ""},)";
+  const data::ImportedTable read = data::parse_t4(file("\"timeunit\": \"ms\"", bad + good), {.device = "d"});
+  CHECK(read.report.bad == 1);
+  CHECK(read.report.records == 1);
+  CHECK(read.table.text(0) == "1");
+}
+
+TEST_CASE("a time that is nothing in seconds is no latency") {
+  std::string tiny = good;
+  tiny.replace(tiny.find("[4, 2, 2]"), 9, "[4, 2, 1e-320]");
+  CHECK_THROWS_WITH_AS((void)data::parse_t4(file("\"timeunit\": \"ns\"", tiny), {.device = "d"}),
+                       Contains("too short for a number in seconds"), FormatError);
+}

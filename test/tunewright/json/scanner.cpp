@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 using namespace tunewright;
 
@@ -72,11 +74,21 @@ TEST_CASE("a value that is cut short, unbalanced or too deep is refused with its
   CHECK(reason("word") == "column 1: expected a number");
 }
 
-TEST_CASE("keys have no escapes; strings are given without theirs") {
+TEST_CASE("keys and strings are given without their escapes") {
   json::Scanner in(R"("a\"b")");
   CHECK_THROWS_WITH_AS((void)in.plain_string(), doctest::Contains("without escapes"), FormatError);
   json::Scanner plain(R"("eight chars and more")");
   CHECK(plain.plain_string() == "eight chars and more");
   json::Scanner escaped(R"("tab\tquote\"\u00e9\ud83d\ude00 end")");
   CHECK(escaped.string() == "tab\tquote\"\xc3\xa9\xf0\x9f\x98\x80 end");
+  json::Scanner object(R"({"a\nb": {"c\u0064": 1}, "plain": {"": 2}})");
+  std::vector<std::string> keys;
+  object.object([&](std::string_view outer) {
+    object.object([&](std::string_view inner) {
+      keys.emplace_back(inner);
+      (void)object.skip_value();
+    });
+    keys.emplace_back(outer);
+  });
+  CHECK(keys == std::vector<std::string>{"cd", "a\nb", "", "plain"});
 }

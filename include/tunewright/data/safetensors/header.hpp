@@ -46,7 +46,7 @@ class HeaderReader {
   Header whole();
 
   // Calls `value(key)` for each member of an object; it must read the value. Unlike those of `Scanner::object`, keys
-  // may hold escapes: they are names of tensors.
+  // with control characters are refused.
   template <class F>
   void members(const F& value) {
     json_.expect('{');
