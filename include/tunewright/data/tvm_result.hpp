@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -93,10 +94,14 @@ TUNEWRIGHT_INLINE void read_tvm_result(json::Scanner& in, TvmResult& result, boo
   if (error != 0) result.fault = static_cast<Fault>(error - 1);
   in.expect(',');
   result.price = Seconds(in.number());
+  if (!(result.price.count() >= 0 && std::isfinite(result.price.count()))) in.fail("expected a price in seconds");
   in.expect(',');
   result.timestamp = whole_seconds ? static_cast<double>(in.integer()) : in.number();
   if (!(result.timestamp >= 0 && result.timestamp < 1e15)) in.fail("expected a Unix time");
   in.expect(']');
+  for (const Seconds s : result.run_times) {
+    if (result.fault && !std::isfinite(s.count())) in.fail("expected finite run times");
+  }
   if (result.valid()) {
     if (result.run_times.empty()) in.fail("expected a run time, as the record reports no error");
     for (const Seconds s : result.run_times) {
