@@ -28,8 +28,9 @@ namespace tunewright::data {
 ///   file.add("features", x.values(), {x.rows(), x.columns()});
 ///   file.finish();
 ///
-/// Throws `std::invalid_argument` for a shape that is not that of the values, and for an archive beyond the
-/// 4 GiB that the format without extensions holds. Bytes depend on the arrays alone: no time stamps.
+/// Throws `std::invalid_argument` for a shape that is not that of the values, and for what the format without
+/// extensions does not hold: an archive beyond 4 GiB, 65,535 arrays or more, a name beyond 64 KiB. Bytes depend on the
+/// arrays alone: no time stamps.
 class NpzWriter {
  public:
   explicit NpzWriter(std::ostream& out) : out_(out) {}
@@ -144,12 +145,25 @@ TUNEWRIGHT_INLINE void NpzWriter::finish() {
 
 TUNEWRIGHT_INLINE void NpzWriter::write(std::string_view name, const std::string& type,
                                         const std::vector<std::size_t>& shape, std::string_view bytes) {
+  constexpr std::size_t most = std::numeric_limits<std::uint16_t>::max();
+  if (name.size() + 4 > most) {
+    throw std::invalid_argument("npz: an array has a name of " + std::to_string(name.size()) +
+                                " bytes; give one of at most " + std::to_string(most - 4));
+  }
+  if (members_.size() + 1 >= most) {
+    throw std::invalid_argument("npz: the archive has " + std::to_string(members_.size()) +
+                                " arrays, which is the most; put the others into another file");
+  }
   std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (";
   for (const std::size_t extent : shape) header += std::to_string(extent) + ",";
   header += "), }";
   constexpr std::size_t preamble = 10;  // magic, version, length of the header
   header.append(63 - (preamble + header.size()) % 64, ' ');
   header += '\n';
+  if (header.size() > most) {
+    throw std::invalid_argument("npz: array '" + std::string(name) + "' has " + std::to_string(shape.size()) +
+                                " dimensions; numpy reads 32");
+  }
   std::string npy("\x93NUMPY\x01\x00", 8);
   npy += static_cast<char>(header.size() & 0xff);
   npy += static_cast<char>(header.size() >> 8);
@@ -215,7 +229,11 @@ TUNEWRIGHT_INLINE std::u32string NpzWriter::utf32(std::string_view text) {
       code = (code << 6) | (static_cast<std::uint8_t>(text[i++]) & 0x3fU);
       ++read;
     }
-    result += read == more ? code : U'\uFFFD';
+    // Python refuses arrays with halves of surrogate pairs and with numbers that are no characters. A code that takes
+    // more bytes than it needs is no UTF-8 either.
+    constexpr std::array<char32_t, 5> least{0, 0x80, 0x800, 0x10000, 0};
+    const bool whole = read == more && lead < 0xf8 && code >= least[more];
+    result += whole && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? code : U'\uFFFD';
   }
   return result;
 }

@@ -108,4 +108,34 @@ TEST_CASE("shapes and names that do not fit are refused") {
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(data::write_npz(out, small_dataset(1, 1, 1), {"a", "b"}),
                        doctest::Contains("2 feature names for 1 columns"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(file.add(std::string(65532, 'x'), std::span<const float>(values)),
+                       doctest::Contains("a name of 65532 bytes; give one of at most 65531"), std::invalid_argument);
+  std::vector<std::size_t> flat(40000, 1);
+  flat[0] = 5;
+  CHECK_THROWS_WITH_AS(file.add("x", std::span<const float>(values), flat), doctest::Contains("40000 dimensions"),
+                       std::invalid_argument);
+  for (int i = 0; i < 65534; ++i) file.add("x", std::span<const float>(values));
+  CHECK_THROWS_WITH_AS(file.add("x", std::span<const float>(values)), doctest::Contains("has 65534 arrays"),
+                       std::invalid_argument);
+}
+
+TEST_CASE("what is no character becomes one that says so") {
+  std::stringstream out;
+  data::NpzWriter file(out);
+  const std::vector<std::string> none{"\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80", "\xc0\x80",
+                                      "\xe0\x9f\xbf"};
+  file.add("none", none);
+  const std::vector<std::string> some{"\xed\x9f\xbf", "\xf4\x8f\xbf\xbf", "\xc2\x80"};
+  file.add("some", some);
+  file.finish();
+  const auto code = [&](const std::string& name, std::size_t from_end) {
+    const std::string npy = member(out.str(), name);
+    return number(npy, npy.size() - 4 * from_end, 4);
+  };
+  const std::string bytes = member(out.str(), "none");
+  const std::size_t width = (bytes.size() - 10 - number(bytes, 8, 2)) / 4 / none.size();
+  for (std::size_t i = 1; i <= none.size(); ++i) CHECK(code("none", i * width) == 0xfffd);
+  CHECK(code("some", 3) == 0xd7ff);
+  CHECK(code("some", 2) == 0x10ffff);
+  CHECK(code("some", 1) == 0x80);
 }
