@@ -83,6 +83,8 @@ using Operators = std::map<std::string, Operator, std::less<>>;
 
 #if TUNEWRIGHT_DEFINES(onnx_operators)
 
+#include <cmath>
+
 namespace tunewright::networks::onnx {
 
 TUNEWRIGHT_INLINE void Call::refuse(const std::string& what) const {
@@ -116,7 +118,11 @@ TUNEWRIGHT_INLINE std::vector<std::int64_t> Call::known_integers(std::size_t i, 
                 "give all shapes in options.shapes, or make it a constant in the model");
   }
   std::vector<std::int64_t> numbers;
-  for (const double number : known_elements(value)) numbers.push_back(static_cast<std::int64_t>(number));
+  for (const double number : known_elements(value)) {
+    if (!(std::abs(number) <= 0x1p53) || std::trunc(number) != number)
+      refuse(what + " has the element " + std::to_string(number) + "; give whole numbers of at most 2^53");
+    numbers.push_back(static_cast<std::int64_t>(number));
+  }
   return numbers;
 }
 

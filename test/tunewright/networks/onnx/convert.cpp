@@ -185,6 +185,27 @@ TEST_CASE("models that would take memory or time without end are refused") {
   CHECK(contains(refusal(model), "from 1 to 2^24 are possible"));
 }
 
+TEST_CASE("diagonals beyond the corners keep all or nothing, however far they are") {
+  const std::vector<float> x{1, 2, 3, 4, 5, 6}, nothing(6);
+  for (const std::int64_t k : {std::int64_t{3}, std::int64_t{1} << 53}) {
+    Model model = onnx_model({2, 3}, {onnx_node("Trilu", {"x", "k"}, "y", {{"upper", std::int64_t{1}}})});
+    model.constants = {{"k", onnx_ints("k", {k})}};
+    CHECK(onnx_result(model, x) == nothing);
+    model.constants = {{"k", onnx_ints("k", {-k})}};
+    CHECK(onnx_result(model, x) == x);
+    model.nodes[0].attributes["upper"] = std::int64_t{0};
+    CHECK(onnx_result(model, x) == nothing);
+  }
+}
+
+TEST_CASE("shapes of numbers that are not whole are refused") {
+  for (const float extent : {2.5F, 1e30F, -1e30F}) {
+    Model model = onnx_model({2, 3}, {onnx_node("Reshape", {"x", "s"}, "y")});
+    model.constants = {{"s", onnx_floats("s", {1}, {extent})}};
+    CHECK(contains(refusal(model), "give whole numbers of at most 2^53"));
+  }
+}
+
 TEST_CASE("a chain of many nodes is converted without nesting") {
   std::vector<networks::onnx::Node> nodes;
   for (int n = 0; n < 3000; ++n)

@@ -427,7 +427,11 @@ TUNEWRIGHT_INLINE std::vector<Value> triangle(Emitter& emitter, const Call& call
   const Value& x = call.input(0);
   const std::size_t rank = x.shape.size();
   if (rank < 2) call.refuse("its input is no matrix");
-  const auto k = call.has(1) ? static_cast<std::int64_t>(call.known_number(1, "k")) : 0;
+  const double given = call.has(1) ? call.known_number(1, "k") : 0;
+  if (std::isnan(given)) call.refuse("'k' is no number");
+  // Diagonals beyond the corners keep all or nothing, however far they are.
+  const auto k = static_cast<std::int64_t>(
+      std::clamp(given, -static_cast<double>(x.shape[rank - 2]), static_cast<double>(x.shape[rank - 1])));
   const bool upper = call.whole("upper", 1) != 0;
   return {emitter.compute("triangle", x.shape, Emitter::order_of(x.shape, {x}), [&](auto i) {
     const Expr diagonal = program::index_value(i[rank - 1] - i[rank - 2]);
