@@ -8,6 +8,7 @@ option(TUNEWRIGHT_BUILD_TOOLS "Build the programs tunewright-worker and tunewrig
 option(TUNEWRIGHT_INSTALL "Generate the install rules" ${PROJECT_IS_TOP_LEVEL})
 option(TUNEWRIGHT_WERROR "Treat warnings in our own tests, examples and benchmarks as errors" OFF)
 option(TUNEWRIGHT_LONG_TESTS "Register the test cases of the suite 'long' as well" OFF)
+option(TUNEWRIGHT_BUILD_FUZZERS "Build the programs of test/fuzz with libFuzzer, for which Clang is needed" OFF)
 set(TUNEWRIGHT_TEST_TIMEOUT 600 CACHE STRING "Seconds that a test program may take")
 set(TUNEWRIGHT_TEST_OPTIONS "" CACHE STRING "Options of the compiler for the sources of tests alone, not for what they link")
 
