@@ -105,6 +105,7 @@ class Converter {
   Emitter emitter_;
   std::map<std::string, std::optional<Value>> values_;  // nothing behind a node that is not supported
   std::vector<Unsupported> unsupported_;
+  std::set<std::string> left_out_;  // outputs of nodes that their operators do not compute
   std::vector<TensorId> inputs_;
   double folded_operations_ = 0;
   double folded_bytes_ = 0;
@@ -274,6 +275,11 @@ TUNEWRIGHT_INLINE void Converter::convert(const Node& node) {
              "', which nothing before it computes: the graph has a cycle, its nodes are out " +
              "of order, or the file is damaged; check it with onnx.checker");
     }
+    if (left_out_.contains(name)) {
+      unsupported_.push_back({node.name, node.op, "",
+                              "it reads '" + name + "', an output that no operator here computes",
+                              "leave that output out of the model"});
+    }
     behind_unsupported = behind_unsupported || !place->second;
     read.push_back(place->second ? &*place->second : nullptr);
   }
@@ -301,8 +307,13 @@ TUNEWRIGHT_INLINE void Converter::convert(const Node& node) {
     if (text.starts_with("model '")) throw;
     refuse(text.starts_with("node '") ? text : who + ": " + text);
   }
-  for (std::size_t o = 0; o < std::min(outputs.size(), node.outputs.size()); ++o)
-    if (!node.outputs[o].empty()) values_[node.outputs[o]] = std::move(outputs[o]);
+  for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+    if (node.outputs[o].empty()) continue;
+    if (o < outputs.size())
+      values_[node.outputs[o]] = std::move(outputs[o]);
+    else
+      left_out_.insert(node.outputs[o]);  // as long as nothing reads it, nothing is missing
+  }
 }
 
 TUNEWRIGHT_INLINE void Converter::report_unsupported() const {
@@ -319,6 +330,7 @@ TUNEWRIGHT_INLINE void Converter::report_unsupported() const {
 TUNEWRIGHT_INLINE TensorId Converter::output(const std::string& name) {
   const auto place = values_.find(name);
   if (place == values_.end()) refuse("nothing computes the output '" + name + "'");
+  if (!place->second) refuse("no operator here computes the output '" + name + "'; leave it out of the model");
   const Value& value = *place->second;
   if (value.known) refuse("the output '" + name + "' does not depend on any input; leave it out of the model");
   const Tensor tensor = emitter_.natural(value);

@@ -185,6 +185,17 @@ TEST_CASE("models that would take memory or time without end are refused") {
   CHECK(contains(refusal(model), "from 1 to 2^24 are possible"));
 }
 
+TEST_CASE("an output that no operator computes is refused where something reads it") {
+  Model model = onnx_model({2}, {onnx_node("Relu", {"x"}, "y")});
+  model.nodes[0].outputs.push_back("more");
+  CHECK(onnx_result(model, {-1, 4}) == std::vector<float>{0, 4});
+  model.outputs.push_back("more");
+  CHECK(contains(refusal(model), "no operator here computes the output 'more'; leave it out of the model"));
+  model.nodes.push_back(onnx_node("Abs", {"more"}, "z"));
+  model.outputs = {"z"};
+  CHECK(contains(refusal(model), "node 'the Abs' (Abs): it reads 'more', an output that no operator here computes"));
+}
+
 TEST_CASE("diagonals beyond the corners keep all or nothing, however far they are") {
   const std::vector<float> x{1, 2, 3, 4, 5, 6}, nothing(6);
   for (const std::int64_t k : {std::int64_t{3}, std::int64_t{1} << 53}) {
