@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compute graph as JSON. One that is taken is written again and reads with the same hash, and can be analysed, printed
-// and lowered.
+// A compute graph as JSON. One that is taken is written again and reads with the same hash, and can be analysed,
+// printed and lowered.
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other end of a worker's connection may send: frames, each with the message that its kind announces. A message
-// that is taken is written again to the bytes that it is read from; a result is one that journals take.
+// What the other end of a worker's connection may send: frames, each with the message that its kind announces. A
+// message that is taken is written again and reads equal; a result is one that journals take.
 #include <chrono>
 #include <optional>
 #include <span>
