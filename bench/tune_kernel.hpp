@@ -20,7 +20,7 @@
 #include "tunewright/measurers/stream_bandwidth.hpp"
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/program/task.hpp"
-#include "tunewright/recipes/ansor.hpp"
+#include "tunewright/recipes/draft_and_trees.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/stats/robust.hpp"
 #include "tunewright/tuner.hpp"
@@ -29,13 +29,13 @@
 /// Tuning one kernel and comparing it with the libraries: what the quick start and the kernel benchmark share.
 namespace tunewright::bench {
 
-using KernelTuner = Tuner<recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>>;
+/// The recipe to start from; what it gains over Ansor's search on these kernels: docs/studies/schedules.md.
+using KernelTuner = Tuner<recipes::DraftAndTrees<spaces::MultiLevelTiling, measurers::OrcJit>>;
 using KernelRun = Run<schedule::Schedule>;
 
-/// Ansor with the pairwise ranking loss, which orders noisy latencies better than the squared one. The search itself
-/// may use `threads` threads, whatever the kernels use.
+/// One that may search with `threads` threads, whatever the kernels use.
 inline KernelTuner kernel_tuner(std::uint64_t seed, unsigned threads) {
-  return KernelTuner{{.model = {.objective = models::gbdt::Objective::RankPairwise}, .seed = seed, .threads = threads}};
+  return KernelTuner{{.seed = seed, .threads = threads}};
 }
 
 /// Tunes a kernel on its own, whatever the tuner learned before; it goes on from the journal if there is one.
