@@ -48,7 +48,7 @@ TEST_CASE("TLP's network orders schedules that it was not taught better than a g
     model.training.learning_rate = 3e-3F;
     return accuracy(model, seed);
   };
-  const auto accuracies = test::on_seeds(12, network, guess).more([](double of_seed) { return of_seed; });
+  const auto accuracies = test::on_seeds(40, network, guess).more([](double of_seed) { return of_seed; });
   CAPTURE(accuracies);
   CHECK(accuracies.idea_is_better());
 }

@@ -32,10 +32,6 @@ class Partition {
 
   Body rewrite(Body body);
 
-  /// An initialisation goes with the loop that follows it and updates the same buffer, so that both stay
-  /// neighbours.
-  static std::size_t last_of_group(const Body& body, std::size_t n);
-
   /// True when `node` is the place to ask for guards of terms to be skipped, but these differ between its iterations in
   /// any case. Asking further inside would cut the reduction in two.
   [[nodiscard]] bool skips_terms_only_inside(const Node& node) const;
@@ -46,23 +42,9 @@ class Partition {
   /// The nodes from `first` to `last`, without guards where `conditions` hold and as they are elsewhere.
   static Branch branch_on(std::vector<Guard> conditions, Body& body, std::size_t first, std::size_t last);
 
-  /// The statement at the bottom of a perfect nest, or null.
-  static const Statement* only_statement(const Node& node);
-
-  /// The loops of a perfect nest, outermost first.
-  static std::vector<const Loop*> perfect_loops(const Node& node);
-
-  static void strip_guards(Node& node);
-
   /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones and the condition
   /// can hold at all.
-  bool is_hoisting_place(const Node& node, const Statement& statement) const {
-    return is_innermost(node) && can_hold(worst_case(node, statement));
-  }
-
-  /// True when all loops of a perfect nest are the statement's innermost ones: those of a tensor instruction, unrolled
-  /// or vectorized, then reductions, or one plain loop where there are none of these.
-  bool is_innermost(const Node& node) const;
+  bool is_hoisting_place(const Node& node, const Statement& statement) const;
 
   [[nodiscard]] bool can_hold(const std::vector<Guard>& conditions) const;
 
@@ -85,6 +67,7 @@ class Partition {
 #if TUNEWRIGHT_DEFINES(loops)
 
 #include "tunewright/core/target.hpp"
+#include "tunewright/loops/perfect_nest.hpp"
 
 namespace tunewright::loops::detail {
 
@@ -118,14 +101,6 @@ TUNEWRIGHT_INLINE Body Partition::rewrite(Body body) {
   return result;
 }
 
-TUNEWRIGHT_INLINE std::size_t Partition::last_of_group(const Body& body, std::size_t n) {
-  const Statement* first = only_statement(body[n]);
-  if (first == nullptr || first->kind != Statement::Kind::Initialise || n + 1 == body.size()) return n;
-  const Statement* next = only_statement(body[n + 1]);
-  const bool pair = next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target;
-  return pair ? n + 1 : n;
-}
-
 TUNEWRIGHT_INLINE bool Partition::skips_terms_only_inside(const Node& node) const {
   const Statement* guarded = only_statement(node);
   return guarded != nullptr && is_innermost(node) && !can_hold(worst_case(node, *guarded)) &&
@@ -145,48 +120,14 @@ TUNEWRIGHT_INLINE Branch Partition::branch_on(std::vector<Guard> conditions, Bod
   branch.conditions = std::move(conditions);
   for (std::size_t m = first; m <= last; ++m) {
     branch.then.push_back(body[m]);
-    strip_guards(branch.then.back());
+    only_statement(branch.then.back())->guards.clear();
     branch.otherwise.push_back(std::move(body[m]));
   }
   return branch;
 }
 
-TUNEWRIGHT_INLINE const Statement* Partition::only_statement(const Node& node) {
-  const Node* current = &node;
-  while (const auto* loop = std::get_if<Loop>(&current->content)) {
-    if (loop->body.size() != 1) return nullptr;
-    current = &loop->body[0];
-  }
-  return std::get_if<Statement>(&current->content);
-}
-
-TUNEWRIGHT_INLINE std::vector<const Loop*> Partition::perfect_loops(const Node& node) {
-  std::vector<const Loop*> loops;
-  const Node* current = &node;
-  while (const auto* loop = std::get_if<Loop>(&current->content)) {
-    loops.push_back(loop);
-    current = &loop->body[0];
-  }
-  return loops;
-}
-
-TUNEWRIGHT_INLINE void Partition::strip_guards(Node& node) {
-  Node* current = &node;
-  while (auto* loop = std::get_if<Loop>(&current->content)) current = &loop->body[0];
-  std::get<Statement>(current->content).guards.clear();
-}
-
-TUNEWRIGHT_INLINE bool Partition::is_innermost(const Node& node) const {
-  const std::vector<const Loop*> loops = perfect_loops(node);
-  const auto is_inner = [](const Loop& loop) {
-    return loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized;
-  };
-  std::size_t begin = 0;
-  while (begin < loops.size() && loops[begin]->intrinsic == nullptr) ++begin;
-  while (begin > 0 && is_inner(*loops[begin - 1])) --begin;
-  while (begin > 0 && loops[begin - 1]->reduction && loops[begin - 1]->kind == LoopKind::Serial) --begin;
-  if (begin == loops.size() && begin > 0 && loops[begin - 1]->kind == LoopKind::Serial) --begin;
-  return begin == 0;
+TUNEWRIGHT_INLINE bool Partition::is_hoisting_place(const Node& node, const Statement& statement) const {
+  return is_innermost(node) && can_hold(worst_case(node, statement));
 }
 
 TUNEWRIGHT_INLINE bool Partition::can_hold(const std::vector<Guard>& conditions) const {

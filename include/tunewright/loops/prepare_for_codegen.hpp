@@ -8,10 +8,10 @@
 
 namespace tunewright::loops {
 
-/// The nest that code for CPUs is generated from. It lets three passes run: terms that padding makes zero are left out
-/// of sums, guards of statements that may compute more than is asked for are dropped, and tiles in the interior are
-/// parted from those at the boundary, so that they need no guards. The simulated machine and the drafts look at the
-/// same nest, since they foretell that code.
+/// The nest that code for CPUs is generated from. It lets four passes run: terms that padding makes zero are left out
+/// of sums, last tiles of axes that tiles do not divide are trimmed, guards of statements that may compute more than is
+/// asked for are dropped, and tiles in the interior are parted from those at the boundary, so that they need no guards.
+/// The simulated machine and the drafts look at the same nest, since they foretell that code.
 [[nodiscard]] LoopNest prepare_for_codegen(LoopNest nest);
 
 }  // namespace tunewright::loops
@@ -21,11 +21,12 @@ namespace tunewright::loops {
 #include "tunewright/loops/eliminate_guards.hpp"
 #include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/loops/partition.hpp"
+#include "tunewright/loops/trim_boundaries.hpp"
 
 namespace tunewright::loops {
 
 TUNEWRIGHT_INLINE LoopNest prepare_for_codegen(LoopNest nest) {
-  return partition(eliminate_guards(eliminate_padding(std::move(nest))));
+  return partition(eliminate_guards(trim_boundaries(eliminate_padding(std::move(nest)))));
 }
 
 }  // namespace tunewright::loops

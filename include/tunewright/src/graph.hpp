@@ -66,6 +66,7 @@
 #include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/operations.hpp"
 #include "tunewright/loops/partition.hpp"
+#include "tunewright/loops/perfect_nest.hpp"
 #include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/loops/schedule_summarizer.hpp"
@@ -87,6 +88,7 @@
 #include "tunewright/loops/tensor_statements.hpp"
 #include "tunewright/loops/tensor_work.hpp"
 #include "tunewright/loops/thread_arrays.hpp"
+#include "tunewright/loops/trim_boundaries.hpp"
 #include "tunewright/loops/written_statements.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(spaces)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,12 @@
 
 namespace tunewright::drafts {
 
+/// Register tiles of one size, where those at the end of an axis have fewer rows (`loops::trim_boundaries`).
+struct TrimmedTiles {
+  double share = 1;  ///< of the runs of the tile
+  double rows = 1;   ///< of those that a full tile has
+};
+
 /// Symbols of one statement of a CPU nest, of one worker.
 struct CpuSymbols {
   double tile_runs = 1;            ///< runs of the innermost unrolled and vectorized loops: the register tile
@@ -28,7 +35,9 @@ struct CpuSymbols {
   bool fits = true;                ///< accumulators and two operands in the registers
   double runs_in_registers = 1;    ///< of the tile, from loading its accumulators to storing them
   double operations = 1;           ///< simple ones of an element, multiply-adds as one
-  std::array<double, 3> bytes{};   ///< fetched into L1, L2 and the last level
+  std::array<TrimmedTiles, 4> tiles{};
+  std::size_t sizes = 1;          ///< of tiles: full, and trimmed along one axis, another, or both
+  std::array<double, 3> bytes{};  ///< fetched into L1, L2 and the last level
 };
 
 /// What a program computes and moves at least.
@@ -43,7 +52,8 @@ struct Roof {
 ///   registers   vectors of the innermost unrolled and vectorized tile; operands are loaded once if it fits, and its
 ///               accumulators are loaded and stored each time the loops around it are entered that do not move them
 ///   operations  those of the body, without the padding that `loops::eliminate_padding` leaves out of sums
-///   tile        the longer of computing and loading + (1 - overlap) * the shorter + storing
+///   tile        the longest of computing, loading and waiting for the sums before + (1 - overlap) * the others +
+///               storing; tiles at the end of an axis have the rows that are left
 ///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered; nothing where all
 ///               buffers fit together, since a program is run again and again on the same ones. Of rows that begin in
 ///               the same sets L2 holds few, see `GrowingFootprint`; what L2 loses L1 has lost before, what it keeps
@@ -93,6 +103,9 @@ class CpuAnalysis {
 
   [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement);
 
+  /// Parts the runs of the tile by its number of rows.
+  void find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement, std::size_t tile) const;
+
   /// Those that pad with zeros, which code for CPUs does without where all lanes of a vector are padded alike.
   [[nodiscard]] double skipped_operations(const loops::BodyOperations& ops) const;
 
@@ -107,6 +120,9 @@ class CpuAnalysis {
   void find_traffic(CpuSymbols& s);
 
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement) const;
+
+  /// Cycles of one tile with a share of the rows of a full one, where all that it reads is in L1.
+  [[nodiscard]] double tile_cycles(const CpuSymbols& s, const loops::StatementSummary& statement, double rows) const;
 
   /// Counts by the instruction, but for those iterations that guards cut.
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement,
@@ -247,8 +263,31 @@ TUNEWRIGHT_INLINE CpuSymbols CpuAnalysis::symbols(const loops::StatementSummary&
   s.operations = statement.operations.simple_fused() - skipped_operations(statement.operations);
   for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1))
     s.loaded_vectors += s.fits ? vectors(a, tile) : s.tile_vectors;
+  find_trimmed(s, statement, tile);
   find_traffic(s);
   return s;
+}
+
+TUNEWRIGHT_INLINE void CpuAnalysis::find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement,
+                                                 std::size_t tile) const {
+  const program::Operator& op = **statement.op;
+  for (std::size_t axis = 0; axis < op.rank() && s.sizes <= s.tiles.size() / 2; ++axis) {
+    const LoopSet moved_by = footprint_.moved_by(axis) >> tile;
+    if (moved_by == 0) continue;
+    const loops::LoopSummary& innermost = reader_.open()[tile + static_cast<std::size_t>(std::bit_width(moved_by)) - 1];
+    if (innermost.kind != loops::LoopKind::Unrolled) continue;
+    const std::int64_t reach = reader_.summary().indices.range(statement.axis_values[axis]).max + 1;
+    const std::int64_t extent = op.axes[axis].extent, size = innermost.extent;
+    if (reach <= extent || size > extent) continue;
+    const double share_of_one = static_cast<double>(size) / static_cast<double>(reach);
+    const double full = static_cast<double>(extent / size) * share_of_one;
+    const double left = static_cast<double>(extent % size) / static_cast<double>(size);
+    for (std::size_t t = 0; t < s.sizes; ++t) {
+      s.tiles[s.sizes + t] = {s.tiles[t].share * (left > 0 ? share_of_one : 0), s.tiles[t].rows * left};
+      s.tiles[t].share *= full;
+    }
+    s.sizes *= 2;
+  }
 }
 
 TUNEWRIGHT_INLINE double CpuAnalysis::skipped_operations(const loops::BodyOperations& ops) const {
@@ -290,15 +329,23 @@ TUNEWRIGHT_INLINE void CpuAnalysis::find_traffic(CpuSymbols& s) {
 }
 
 TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::StatementSummary& statement) const {
-  const bool update = statement.kind == loops::Statement::Kind::Update;
-  const double computing = s.tile_vectors * core_->cycles(s.operations, statement.operations);
-  const double loading = s.loaded_vectors / core_->loads_per_cycle;
-  double tile = std::max(computing, loading) + (1 - core_->overlap) * std::min(computing, loading);
-  tile += (s.fits ? s.accumulator_vectors : s.tile_vectors) / s.runs_in_registers *
-          (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
-  if (update) tile = std::max(tile, s.chained_updates * core_->update_latency_cycles);
-  if (s.tile_vectors > core_->unrolled_statements) tile *= 2;
+  double tile = 0;
+  for (std::size_t t = 0; t < s.sizes; ++t)
+    if (s.tiles[t].share > 0) tile += s.tiles[t].share * tile_cycles(s, statement, s.tiles[t].rows);
   return with_traffic(s.tile_runs * tile, s);
+}
+
+TUNEWRIGHT_INLINE double CpuAnalysis::tile_cycles(const CpuSymbols& s, const loops::StatementSummary& statement,
+                                                  double rows) const {
+  const bool update = statement.kind == loops::Statement::Kind::Update;
+  const double computing = rows * s.tile_vectors * core_->cycles(s.operations, statement.operations);
+  const double loading = rows * s.loaded_vectors / core_->loads_per_cycle;
+  const double waiting = update ? s.chained_updates * core_->update_latency_cycles : 0;
+  const double longest = std::max({computing, loading, waiting});
+  double cycles = longest + (1 - core_->overlap) * (computing + loading + waiting - longest);
+  cycles += rows * (s.fits ? s.accumulator_vectors : s.tile_vectors) / s.runs_in_registers *
+            (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
+  return s.tile_vectors > core_->unrolled_statements ? 2 * cycles : cycles;
 }
 
 TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::StatementSummary& statement,

@@ -31,8 +31,6 @@ struct RegisterTile {
   std::int64_t vectors = 1;
 
   [[nodiscard]] std::int64_t accumulators() const { return rows * vectors; }
-  /// Operands that one step of the reduction loads: the vectors of one, and of the other an element for each row.
-  [[nodiscard]] std::int64_t loads() const { return rows + vectors; }
   /// Registers that one step takes: the accumulators, the vectors, and the element of one row.
   [[nodiscard]] std::int64_t registers() const { return accumulators() + vectors + 1; }
 };
@@ -62,31 +60,50 @@ struct RegisterTile {
   return tile.registers() <= static_cast<std::int64_t>(target.vector_registers());
 }
 
-/// Share of the multiply-adds a core could do that a stage does in its innermost tile, going by what they wait for:
+/// Share of the multiply-adds a core could do that a stage does in its innermost tiles, going by what they wait for:
 ///
-///   A D / (max(A, 1.5 L, 8) D + 2 A) * used
+///   sum of A D of all tiles / sum of max(A, 1.5 L, 8) D + 2 A of all tiles * used
 ///
 /// D steps add to A sums what L loads bring. As many loads as multiply-adds are possible at a time, fewer where they
 /// miss; a sum takes part in every eighth multiply-add at most, two units with a latency of four cycles. Each visit of
-/// the tile sets its sums and stores them. `used` is the share of points within the extents, and of lanes.
+/// a tile sets its sums and stores them. The last tile along an axis of rows is as long as what is left of the axis
+/// (`loops::trim_boundaries`). `used` is the share of the lanes within the extents.
 [[nodiscard]] inline double busy_share(const std::vector<Step>& steps, program::TensorId stage, const Target& target) {
-  const RegisterTile tile = register_tile(steps, stage, target);
-  double depth = 1;
-  double used = 1;
+  struct Tiles {
+    double count = 1;
+    double rows = 1;
+  };
+  double depth = 1, used = 1, points = 1, most_rows = 1;
+  std::vector<Tiles> tiles{{}};
   for (const Step& step : steps) {
     const auto* split = std::get_if<Split>(&step);
     if (split == nullptr || split->stage != stage || !is_open_split(*split)) continue;
     const std::int64_t inner = split->factors.back();
     if (split->inner == LoopKind::Serial) {
       depth *= static_cast<double>(inner);
-      continue;
+    } else if (split->inner == LoopKind::Vectorized) {
+      used *= (1 - waste(split->extent, inner)) * (1 - waste(inner, lanes(target)));
+    } else {
+      const auto full = static_cast<double>(split->extent / inner), left = static_cast<double>(split->extent % inner);
+      points *= static_cast<double>(split->extent);
+      most_rows *= static_cast<double>(inner);
+      std::vector<Tiles> parted;
+      for (const Tiles& t : tiles) {
+        if (full > 0) parted.push_back({t.count * full, t.rows * static_cast<double>(inner)});
+        if (left > 0) parted.push_back({t.count, t.rows * left});
+      }
+      tiles = std::move(parted);
     }
-    used *= 1 - waste(split->extent, inner);
-    if (split->inner == LoopKind::Vectorized) used *= 1 - waste(inner, lanes(target));
   }
-  const auto sums = static_cast<double>(tile.accumulators());
-  const double step = std::max({sums, 1.5 * static_cast<double>(tile.loads()), 8.0});
-  return sums * depth / (step * depth + 2 * sums) * used;
+  const RegisterTile largest = register_tile(steps, stage, target);
+  const double vectors = static_cast<double>(largest.vectors);
+  const double rows_of_one = static_cast<double>(largest.rows) / most_rows;  // instructions have rows of their own
+  double time = 0;
+  for (const Tiles& t : tiles) {
+    const double rows = t.rows * rows_of_one, sums = rows * vectors;
+    time += t.count * (std::max({sums, 1.5 * (rows + vectors), 8.0}) * depth + 2 * sums);
+  }
+  return points * rows_of_one * vectors * depth / time * used;
 }
 
 /// True for a product of few rows with a large operand: the tile has all rows, so each element of what the vectors
@@ -122,10 +139,11 @@ inline void draw_streams(Split& split, const Target& target, Rng& rng) {
 }
 
 /// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a
-/// vector costs as much as a whole one.
+/// vector costs as much as a whole one; of rows also sizes that do not divide the extent.
 [[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent, std::int64_t cap,
                                                      std::int64_t width, Rng& rng) {
-  constexpr double imperfect_share = 0.4;  // six or fourteen rows can be worth an idle rest
+  constexpr double imperfect_share = 0.4;  // three vectors can be worth some idle lanes
+  constexpr double trimmed_share = 0.6, most_trimmed = 0.25;
   if (width > 1 && rng.uniform() < 0.95) {
     std::vector<std::int64_t> whole;
     for (std::int64_t size = width; size <= std::min(cap, extent); size += width) {
@@ -134,7 +152,15 @@ inline void draw_streams(Split& split, const Target& target, Rng& rng) {
     }
     if (!whole.empty()) return pick(whole, rng);
   }
-  return pick_large(tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
+  std::vector<std::int64_t> sizes = tile_sizes(extent, cap, false);
+  if (split.inner == LoopKind::Unrolled && rng.uniform() < trimmed_share) {
+    // The last tile is as short as what is left, so it costs little that six rows do not divide an axis.
+    for (std::int64_t size = 2; size <= std::min(cap, extent); ++size) {
+      const bool is_new = std::find(sizes.begin(), sizes.end(), size) == sizes.end();
+      if (is_new && waste(extent, size) <= most_trimmed) sizes.push_back(size);
+    }
+  }
+  return pick_large(sizes, rng);
 }
 
 /// Draws the factors of one split, innermost first. `most` is how many vectors, or rows, the innermost part may have if

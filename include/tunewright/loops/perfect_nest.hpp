@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <variant>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/loops/nest.hpp"
+
+/// Perfect nests: loops around one statement, with nothing else in them.
+namespace tunewright::loops {
+
+/// The statement at the bottom of a perfect nest; null where `node` is none.
+[[nodiscard]] const Statement* only_statement(const Node& node);
+[[nodiscard]] Statement* only_statement(Node& node);
+
+/// The loops of a perfect nest, outermost first.
+[[nodiscard]] std::vector<const Loop*> perfect_loops(const Node& node);
+
+/// True when all loops of a perfect nest are the statement's innermost ones: those of a tensor instruction, unrolled or
+/// vectorized, then reductions, or one plain loop where there are none of these.
+[[nodiscard]] bool is_innermost(const Node& node);
+
+/// The last node of those from `first` on that belong together: an initialisation goes with the loop that follows it
+/// and updates the same buffer.
+[[nodiscard]] std::size_t last_of_group(const Body& body, std::size_t first);
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include <utility>
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE const Statement* only_statement(const Node& node) {
+  const Node* current = &node;
+  while (const auto* loop = std::get_if<Loop>(&current->content)) {
+    if (loop->body.size() != 1) return nullptr;
+    current = &loop->body[0];
+  }
+  return std::get_if<Statement>(&current->content);
+}
+
+TUNEWRIGHT_INLINE Statement* only_statement(Node& node) {
+  return const_cast<Statement*>(only_statement(std::as_const(node)));
+}
+
+TUNEWRIGHT_INLINE std::vector<const Loop*> perfect_loops(const Node& node) {
+  std::vector<const Loop*> loops;
+  const Node* current = &node;
+  while (const auto* loop = std::get_if<Loop>(&current->content)) {
+    loops.push_back(loop);
+    current = &loop->body[0];
+  }
+  return loops;
+}
+
+TUNEWRIGHT_INLINE bool is_innermost(const Node& node) {
+  const std::vector<const Loop*> loops = perfect_loops(node);
+  const auto is_inner = [](const Loop& loop) {
+    return loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized;
+  };
+  std::size_t begin = 0;
+  while (begin < loops.size() && loops[begin]->intrinsic == nullptr) ++begin;
+  while (begin > 0 && is_inner(*loops[begin - 1])) --begin;
+  while (begin > 0 && loops[begin - 1]->reduction && loops[begin - 1]->kind == LoopKind::Serial) --begin;
+  if (begin == loops.size() && begin > 0 && loops[begin - 1]->kind == LoopKind::Serial) --begin;
+  return begin == 0;
+}
+
+TUNEWRIGHT_INLINE std::size_t last_of_group(const Body& body, std::size_t first) {
+  const Statement* start = only_statement(body[first]);
+  if (start == nullptr || start->kind != Statement::Kind::Initialise || first + 1 == body.size()) return first;
+  const Statement* next = only_statement(body[first + 1]);
+  const bool pair = next != nullptr && next->kind == Statement::Kind::Update && next->target == start->target;
+  return pair ? first + 1 : first;
+}
+
+}  // namespace tunewright::loops
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/loops/nest.hpp"
+
+/// Boundary trimming: the last tile along an axis, where tiles do not divide it, gets a loop of its own length.
+///
+/// Along an axis of 14 in tiles of 6 the last tile always has 2 iterations. With a loop of these it needs no guards,
+/// keeps its sums in registers, and does no idle work:
+///
+///                                                if 6*i.0 + 5 < 14:
+///   for i.1 in 0..6:                               for i.1 in 0..6: S
+///     S  if 6*i.0 + i.1 < 14            ->       else:
+///                                                  for i.1 in 0..2: S
+namespace tunewright::loops {
+
+namespace detail {
+
+class BoundaryTrimming {
+ public:
+  explicit BoundaryTrimming(LoopNest& nest) : nest_(nest) {}
+
+  void run(Body& body);
+
+ private:
+  /// A guard `outer + var < extent`, where `var` counts an unrolled loop of the tile.
+  struct Edge {
+    Guard guard;
+    Var var = 0;
+    IndexExpr outer;                ///< where a tile starts, over loops outside of it
+    std::int64_t left = 0;          ///< iterations of the last tile; 0: tiles end with the axis
+    bool has_full_tiles = true;     ///< some tile lies within the axis
+    bool may_start_beyond = false;  ///< some tile lies beyond the axis
+  };
+
+  /// The nodes, perfect nests of one tile, parted into full tiles and the last one along each axis that allows it.
+  [[nodiscard]] Body trimmed(Body nodes);
+
+  [[nodiscard]] std::optional<Edge> find_edge(const Body& nodes) const;
+  [[nodiscard]] std::optional<Edge> edge_of(const Guard& guard, const std::vector<const Loop*>& loops) const;
+
+  static void remove_guard(Body& nodes, const Guard& guard);
+
+  /// Shortens the loop of the edge to the iterations of the last tile.
+  void shorten(Body& nodes, const Edge& edge);
+
+  LoopNest& nest_;
+};
+
+}  // namespace detail
+
+/// Returns the nest with trimmed boundaries. Meaning is unchanged; each axis doubles the copies of a tile at most.
+///
+/// Only unrolled loops are trimmed: of a vectorized one the lanes beyond the axis cost nothing, a serial one gains
+/// little. Nests with a tensor instruction stay whole: `TensorStatements` looks for one nest a product.
+[[nodiscard]] LoopNest trim_boundaries(LoopNest nest);
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+#include <variant>
+
+#include "tunewright/loops/perfect_nest.hpp"
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE void BoundaryTrimming::run(Body& body) {
+  Body result;
+  result.reserve(body.size());
+  for (std::size_t n = 0; n < body.size(); ++n) {
+    if (auto* branch = std::get_if<Branch>(&body[n].content)) {
+      run(branch->then);
+      run(branch->otherwise);
+    } else if (auto* loop = std::get_if<Loop>(&body[n].content)) {
+      const std::size_t last = last_of_group(body, n);
+      if (only_statement(body[last]) == nullptr || !is_innermost(body[last])) {
+        run(loop->body);
+      } else if (!only_statement(body[last])->guards.empty()) {
+        Body tile;
+        for (; n <= last; ++n) tile.push_back(std::move(body[n]));
+        --n;
+        for (Node& node : trimmed(std::move(tile))) result.push_back(std::move(node));
+        continue;
+      }
+    }
+    result.push_back(std::move(body[n]));
+  }
+  body = std::move(result);
+}
+
+TUNEWRIGHT_INLINE Body BoundaryTrimming::trimmed(Body nodes) {
+  const std::optional<Edge> edge = find_edge(nodes);
+  if (!edge) return nodes;
+  remove_guard(nodes, edge->guard);
+  Body last;
+  if (edge->left > 0) {
+    last = nodes;
+    shorten(last, *edge);
+    last = trimmed(std::move(last));
+    if (edge->may_start_beyond) {
+      Branch within{{{edge->outer, edge->guard.extent, false, true, edge->guard.axis}}, std::move(last), {}};
+      last = {};
+      last.emplace_back(std::move(within));
+    }
+  }
+  if (!edge->has_full_tiles) return last;
+  Branch full;
+  full.conditions = {
+      {edge->outer + IndexExpr(nest_.range_of(edge->var).max), edge->guard.extent, false, true, edge->guard.axis}};
+  full.then = trimmed(std::move(nodes));
+  full.otherwise = std::move(last);
+  Body parts;
+  parts.emplace_back(std::move(full));
+  return parts;
+}
+
+TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::find_edge(const Body& nodes) const {
+  const std::vector<const Loop*> loops = perfect_loops(nodes.back());
+  if (std::any_of(loops.begin(), loops.end(), [](const Loop* loop) { return loop->intrinsic != nullptr; }))
+    return std::nullopt;
+  for (const Guard& guard : only_statement(nodes.back())->guards) {
+    if (std::optional<Edge> edge = edge_of(guard, loops)) return edge;
+  }
+  return std::nullopt;
+}
+
+TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::edge_of(
+    const Guard& guard, const std::vector<const Loop*>& loops) const {
+  if (guard.axis == Guard::zero_term || guard.below || !guard.above) return std::nullopt;
+  Edge edge{guard, 0, guard.value};
+  const Loop* unrolled = nullptr;
+  for (const Loop* loop : loops) {
+    if (!guard.value.uses(loop->var)) continue;
+    const bool counts_one = guard.value.coefficient(loop->var) == 1 && loop->kind == LoopKind::Unrolled;
+    if (!counts_one || unrolled != nullptr) return std::nullopt;
+    unrolled = loop;
+  }
+  if (unrolled == nullptr) return std::nullopt;
+  edge.var = unrolled->var;
+  edge.outer -= IndexExpr::variable(edge.var);
+  if (edge.outer.uses(edge.var)) return std::nullopt;
+
+  // Tiles start at a constant plus multiples of `step`. Those that reach beyond the axis start in the last `size - 1`
+  // places of it: where only one of these can be, what is left of the axis is known.
+  const std::int64_t size = nest_.range_of(edge.var).extent();
+  std::int64_t step = 0;
+  for (const IndexExpr::Term& term : edge.outer.terms()) step = std::gcd(step, term.coefficient);
+  for (std::int64_t start = guard.extent - size + 1; start < guard.extent; ++start) {
+    const std::int64_t from_first = start - edge.outer.constant();
+    if (step == 0 ? from_first != 0 : from_first % step != 0) continue;
+    if (edge.left > 0) return std::nullopt;
+    edge.left = guard.extent - start;
+  }
+  const program::Range starts = edge.outer.range([this](Var v) { return nest_.range_of(v); });
+  if (starts.min < 0) return std::nullopt;
+  edge.has_full_tiles = starts.min + size <= guard.extent;
+  edge.may_start_beyond = starts.max >= guard.extent;
+  return edge;
+}
+
+TUNEWRIGHT_INLINE void BoundaryTrimming::remove_guard(Body& nodes, const Guard& guard) {
+  const Guard removed = guard;
+  for (Node& node : nodes) {
+    std::erase_if(only_statement(node)->guards, [&](const Guard& other) {
+      return other.axis == removed.axis && other.extent == removed.extent && other.value == removed.value;
+    });
+  }
+}
+
+TUNEWRIGHT_INLINE void BoundaryTrimming::shorten(Body& nodes, const Edge& edge) {
+  const auto shorter = static_cast<Var>(nest_.variables.size());
+  nest_.variables.push_back({nest_.variables[edge.var].name, edge.left});
+  const auto renamed = [&](const IndexExpr& e) {
+    return e.substitute([&](Var v) { return IndexExpr::variable(v == edge.var ? shorter : v); },
+                        [this](Var v) { return nest_.range_of(v); });
+  };
+  for (Node& node : nodes) {
+    Node* current = &node;
+    while (auto* loop = std::get_if<Loop>(&current->content)) {
+      if (loop->var == edge.var) loop->var = shorter;
+      current = &loop->body[0];
+    }
+    Statement& statement = std::get<Statement>(current->content);
+    for (IndexExpr& value : statement.axis_values) value = renamed(value);
+    for (Guard& guard : statement.guards) guard.value = renamed(guard.value);
+  }
+}
+
+}  // namespace tunewright::loops::detail
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE LoopNest trim_boundaries(LoopNest nest) {
+  detail::BoundaryTrimming(nest).run(nest.body);
+  return nest;
+}
+
+}  // namespace tunewright::loops
+
+#endif
