@@ -23,8 +23,8 @@ struct TilingRules {
 /// the tile fits the register file and keeps the multiply-add units busy, in half of the draws with the whole reduction
 /// inside; factors need not divide (the last register tile has the rows that are left; of other tiles at most an eighth
 /// idles); a stage with an elementwise reader is always fused with it; operands may be copied to a tile of their own;
-/// constants are stored in loop order; rows that are reduced and then used (softmax, layer norm) are one loop over rows;
-/// reductions of large data over an axis that is not the last may read it in streams. On GPUs: see the rules in
+/// constants are stored in loop order; rows that are reduced and then used (softmax, layer norm) are one loop over
+/// rows; reductions of large data over an axis that is not the last may read it in streams. On GPUs: see the rules in
 /// `tiling::gpu` and `decisions/block_tile.hpp`.
 using MultiLevelTiling = SketchSpace<TilingRules>;
 

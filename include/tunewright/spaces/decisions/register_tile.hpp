@@ -139,7 +139,8 @@ inline void draw_streams(Split& split, const Target& target, Rng& rng) {
 }
 
 /// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a
-/// vector costs as much as a whole one; of rows also sizes that do not divide the extent.
+/// vector costs as much as a whole one; of rows also sizes that do not divide the extent, where none that does nearly
+/// fills the registers.
 [[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent, std::int64_t cap,
                                                      std::int64_t width, Rng& rng) {
   constexpr double imperfect_share = 0.4;  // three vectors can be worth some idle lanes
@@ -152,10 +153,12 @@ inline void draw_streams(Split& split, const Target& target, Rng& rng) {
     }
     if (!whole.empty()) return pick(whole, rng);
   }
+  const std::int64_t most = std::min(cap, extent);
   std::vector<std::int64_t> sizes = tile_sizes(extent, cap, false);
-  if (split.inner == LoopKind::Unrolled && rng.uniform() < trimmed_share) {
+  const bool divides_well = 4 * *std::max_element(sizes.begin(), sizes.end()) >= 3 * most;
+  if (split.inner == LoopKind::Unrolled && !divides_well && rng.uniform() < trimmed_share) {
     // The last tile is as short as what is left, so it costs little that six rows do not divide an axis.
-    for (std::int64_t size = 2; size <= std::min(cap, extent); ++size) {
+    for (std::int64_t size = 2; size <= most; ++size) {
       const bool is_new = std::find(sizes.begin(), sizes.end(), size) == sizes.end();
       if (is_new && waste(extent, size) <= most_trimmed) sizes.push_back(size);
     }
