@@ -2,11 +2,10 @@
 //
 // Lesson 1: a first tuner.
 //
-// Shows:  a tuner assembled from a recipe, a search space and a measurer; one run of it; what came out.
+// Shows:  a tuner assembled from a recipe, a search space and a measurer; a run and its result.
 // Run:    build/release/examples/01_first_tuner
 // Expect: 64 schedules of a matrix product are compiled, checked and timed within seconds. The program fails
-//         when the fastest is not at least twice as fast as plain loops, or when a schedule computed anything
-//         wrong.
+//         if the fastest is not at least twice as fast as plain loops, or if a schedule computed a wrong result.
 
 #include <cstddef>
 #include <cstdio>
@@ -26,27 +25,27 @@ using namespace tunewright;
 
 int main() {
   // [snippet-begin tune]
-  // What the tuner is made of: a recipe, over a space, on a machine. Made first, because the measurer forks
-  // the process that kernels run in.
+  // The tuner: a recipe with a search space and a measurer. Create it before any thread: the measurer forks
+  // the process that runs the kernels.
   using Recipe = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>;
   Tuner<Recipe> tuner{{.seed = 7}};
 
-  // What to tune, and for which machine.
+  // The task: an operator and the machine to tune it for.
   const auto graph = program::operators::matmul_graph({.m = 256, .n = 256, .k = 256});
   const Task task = program::make_task("matmul 256x256x256", graph, host_target());
 
-  // The search: 64 trials in batches of 16. Observers come last; this one reports on stderr.
+  // The search: 64 trials in batches of 16, with an observer that reports progress on stderr.
   const auto run = tuner.run(task, {.trials = 64, .batch = 16}, Progress{});
   if (run.best() == nullptr) return 1;
   const schedule::Schedule& best = run.best()->candidate.config;
   // [snippet-end tune]
 
-  // Whatever has a latency has also computed what the reference evaluator computes.
+  // Every program with a latency has passed the comparison with the reference evaluator.
   const std::size_t wrong = run.status.faults[static_cast<std::size_t>(Fault::WrongResult)];
   std::printf("%zu trials in %zu rounds, %zu wrong results\n", run.history.size(), run.status.rounds, wrong);
 
   // [snippet-begin compare]
-  // The same product as plain loops, and the winner once more: in turns, so that both meet the same machine.
+  // Measures plain loops and the winner alternately, so that both run under the same conditions.
   measurers::OrcJit& measurer = tuner.parts().measurer;
   const schedule::Schedule plain{graph, {}};
   const std::vector<loops::LoopNest> both{loops::lower(plain), loops::lower(best)};

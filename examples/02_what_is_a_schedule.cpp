@@ -2,12 +2,11 @@
 //
 // Lesson 2: what a schedule is.
 //
-// Shows:  a matrix product scheduled by hand, primitive by primitive; schedules as data; the errors of steps
-//         that do not fit; tiles that do not divide; and a search space, which is a schedule with choices left
-//         open.
+// Shows:  a matrix product scheduled by hand, primitive by primitive; schedules as data; the errors of illegal
+//         steps; tiles that do not divide the extents; and a search space, which is a schedule with open choices.
 // Run:    build/release/examples/02_what_is_a_schedule
-// Expect: the loop nest after each part of the story. Nothing is compiled or timed, so every run prints the
-//         same. The program fails when one of the schedules changes what is computed.
+// Expect: the loop nest after each step. Nothing is compiled or timed, so every run prints the same. The
+//         program fails if a schedule changes the result.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +34,7 @@ namespace {
 
 void show(const char* title, const std::string& text) { std::printf("-- %s\n%s\n", title, text.c_str()); }
 
-/// What a schedule computes, run statement by statement. A and B are small integers, so that sums are exact
+/// The result of a schedule, computed statement by statement. A and B are small integers, so that sums are exact
 /// in any order.
 std::vector<double> result_of(const Schedule& schedule) {
   const loops::LoopNest nest = loops::lower(schedule);
@@ -51,13 +50,13 @@ std::vector<double> result_of(const Schedule& schedule) {
 }
 
 // [snippet-begin by_hand]
-/// A register tile of 4 x 16 sums, computed in a buffer of its own and copied out once.
+/// A register tile of 4 x 16 sums, accumulated in a local buffer and copied out once.
 Schedule by_hand(std::shared_ptr<const program::ComputeGraph> graph) {
   ScheduleBuilder s(std::move(graph));
   const auto c = s.stage("matmul");
-  const auto sums = s.cache_write(c);  // the sums; `c` is now a copy of them
-  const auto i = s.split(c, 0, {4});   // axis 0, the rows, into [i.0 | 4]
-  const auto j = s.split(c, 1, {16});  // axis 1, the columns, into [j.0 | 16]
+  const auto sums = s.cache_write(c);  // the sums; `c` now only copies them
+  const auto i = s.split(c, 0, {4});   // splits axis 0, the rows, into [i.0 | 4]
+  const auto j = s.split(c, 1, {16});  // splits axis 1, the columns, into [j.0 | 16]
   s.reorder(c, {i[0], j[0], i[1], j[1]});
   s.compute_at(sums, c, j[0]);  // one tile of sums for each tile of the result
   s.reorder(sums, {2, 0, 1});   // axis 2, the reduction, outermost: all sums of the tile advance together
@@ -70,8 +69,8 @@ Schedule by_hand(std::shared_ptr<const program::ComputeGraph> graph) {
 // [snippet-end by_hand]
 
 // [snippet-begin space]
-/// The same with the sizes of the tile left open: at most 8 rows and 64 columns, and no more than fits the
-/// registers.
+/// The same schedule with open tile sizes: at most 8 rows and 64 columns, and no more than the registers can
+/// hold.
 const auto with_choices = [](ScheduleBuilder& s) {
   const auto c = s.stage("matmul");
   const auto sums = s.cache_write(c);
@@ -87,7 +86,7 @@ const auto with_choices = [](ScheduleBuilder& s) {
 };
 // [snippet-end space]
 
-/// The choices of a configuration, in words.
+/// The choices of a configuration as text.
 std::string choices(const Schedule& schedule) {
   std::string text;
   for (const schedule::Step& step : schedule.steps) {
@@ -100,10 +99,10 @@ std::string choices(const Schedule& schedule) {
 }  // namespace
 
 int main() {
-  // WHAT is computed, as an expression over named axes.
+  // WHAT to compute: an expression over named axes.
   const auto graph = program::operators::matmul_graph({.m = 32, .n = 64, .k = 48});
 
-  // HOW it is computed: a graph and a list of steps. No step at all gives plain loops.
+  // HOW to compute it: a graph and a list of steps. Without steps, a schedule is plain loops.
   const Schedule plain{graph, {}};
   show("no steps", explain(plain));
 
@@ -116,7 +115,7 @@ int main() {
   // [snippet-end tiles]
   show("split and reordered: tiles of 4 x 16", explain(tiles.schedule()));
 
-  // A step that does not fit is refused where it is called, with a fault that a program can tell from others.
+  // An illegal step throws where it is called, with a fault that identifies the error.
   // [snippet-begin error]
   schedule::ScheduleFault fault{};
   try {
@@ -131,13 +130,13 @@ int main() {
   const Schedule tuned = by_hand(graph);
   show("a register tile, parallel and vectorized", explain(tuned));
 
-  // The list of steps is what is stored, changed by mutation and taken over to other tasks.
+  // Journals store the list of steps, mutations change it, and other tasks can reuse it.
   const std::string text = schedule::to_json(tuned.steps);
   show("its steps", text);
   const Schedule again{graph, schedule::steps_from_json(text)};
 
-  // Tiles need not divide. `if` marks guards that must hold; `where` those that merely save work, as the tile
-  // has room for what lies beyond. They are hoisted, so that full tiles run without any.
+  // Tiles need not divide the extents. `if` marks guards that are required; `where` marks guards that only save
+  // work, because the tile has room for the excess. Guards are hoisted, so that full tiles run without them.
   const auto odd_graph = program::operators::matmul_graph({.m = 30, .n = 64, .k = 48});
   const Schedule odd = by_hand(odd_graph);
   show("30 rows in tiles of 4", explain(odd));

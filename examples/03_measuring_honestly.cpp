@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lesson 3: what it takes to believe a latency.
+// Lesson 3: how to get a latency that can be trusted.
 //
-// Shows:  how kernels are run in a process of their own, checked against reference values and timed; what
-//         becomes of one that crashes, hangs, writes where it may not or is simply wrong; and why close
-//         kernels are compared in turns.
+// Shows:  how kernels run in a separate process, are checked against reference values and timed; what happens to
+//         kernels that crash, hang, write out of bounds or compute wrong results; and why similar kernels are
+//         measured alternately.
 // Run:    build/release/examples/03_measuring_honestly
-// Expect: a latency for each right kernel, a fault for each wrong one, and one worker process for each kernel
-//         that broke its predecessor. The program fails when a fault is not what it should be.
+// Expect: a latency for each correct kernel, a fault for each wrong one, and a new worker process after each
+//         kernel that broke one. The program fails if a fault differs from the expected one.
 //
-// The kernels are written by hand. Kernels that a tuner generates are measured in the same way, by
-// `measurers::OrcJit`.
+// The kernels are written by hand. `measurers::OrcJit` measures the kernels of a tuner in the same way.
 
 #include <cstdint>
 #include <cstdio>
@@ -32,7 +31,7 @@ namespace {
 constexpr int n = 96;  // C = A * B, all n x n
 
 // [snippet-begin kernels]
-/// Buffers come in the order the kernel asks for below: A, B, C.
+/// The buffers in the order declared by the kernel below: A, B, C.
 struct Matrices {
   const float* a;
   const float* b;
@@ -43,7 +42,7 @@ struct Matrices {
         c(static_cast<float*>(buffers[2])) {}
 };
 
-/// The textbook's order of loops: the innermost one walks down a column of B.
+/// The textbook order of loops: the innermost loop walks down a column of B.
 void by_columns(void* const* buffers, const tunewright_runtime*) {
   const Matrices m(buffers);
   for (int i = 0; i < n; ++i) {
@@ -55,8 +54,8 @@ void by_columns(void* const* buffers, const tunewright_runtime*) {
   }
 }
 
-/// The same sums with the two inner loops exchanged: all accesses are in order, and the compiler can use
-/// vectors.
+/// The same sums with the two inner loops exchanged: all accesses are contiguous, and the compiler can
+/// vectorize.
 void by_rows(void* const* buffers, const tunewright_runtime*) {
   const Matrices m(buffers);
   for (int i = 0; i < n; ++i) {
@@ -67,7 +66,7 @@ void by_rows(void* const* buffers, const tunewright_runtime*) {
   }
 }
 
-/// Forgets that memory is not zero to begin with.
+/// Assumes wrongly that memory is initially zero.
 void without_zeroing(void* const* buffers, const tunewright_runtime*) {
   const Matrices m(buffers);
   for (int i = 0; i < n; ++i) {
@@ -77,14 +76,14 @@ void without_zeroing(void* const* buffers, const tunewright_runtime*) {
   }
 }
 
-/// Right but for the last row.
+/// Correct except for the last row.
 void one_row_short(void* const* buffers, const tunewright_runtime*) {
   const Matrices m(buffers);
   by_rows(buffers, nullptr);
   for (int j = 0; j < n; ++j) m.c[(n - 1) * n + j] *= 1.001F;
 }
 
-/// Right as well, but it also writes one row more.
+/// Correct, but also writes one row too many.
 void one_row_more(void* const* buffers, const tunewright_runtime*) {
   by_rows(buffers, nullptr);
   volatile float* c = Matrices(buffers).c;
@@ -99,7 +98,7 @@ void hanging(void* const*, const tunewright_runtime*) {
 }
 // [snippet-end kernels]
 
-/// A function of this program as a kernel of the task: which tensor of the graph each of its buffers is.
+/// Makes a function of this program a kernel of the task, by naming the tensor of each of its buffers.
 codegen::Kernel as_kernel(const Task& task, codegen::tunewright_kernel function) {
   codegen::Kernel kernel;
   kernel.native = function;
@@ -117,13 +116,13 @@ codegen::Kernel as_kernel(const Task& task, codegen::tunewright_kernel function)
 }  // namespace
 
 int main() {
-  // First of all, while this process has one thread: fork the process that will fork workers.
+  // Comes first, while this process has one thread: forks the process that will fork workers.
   measurers::Sandbox sandbox;
 
   // [snippet-begin measure]
   const Task task = program::make_task("matmul", program::operators::matmul_graph({.m = n, .n = n, .k = n}),
                                        host_target().with_threads(1));
-  sandbox.set_task(measurers::make_task_data(task));  // random A and B; C as the reference evaluator computes it
+  sandbox.set_task(measurers::make_task_data(task));  // random A and B; C from the reference evaluator
 
   measurers::Protocol protocol;
   protocol.run_timeout_seconds = 1;
@@ -159,13 +158,13 @@ int main() {
     }
     as_expected = as_expected && fault == candidate.expected;
   }
-  // Wrong results leave the worker in good order; the other three needed a new one.
+  // A worker survives wrong results; each of the other three faults needed a new one.
   std::printf("\n%zu kernels ran in %zu workers\n", sandbox.statistics().kernels_run,
               sandbox.statistics().workers_started);
 
   // [snippet-begin interleaved]
-  // A machine that speeds up or slows down between two measurements makes a ratio of them wrong. In turns, it
-  // cannot.
+  // If the machine speeds up or slows down between two measurements, their ratio is wrong. Alternating the
+  // measurements avoids this.
   const std::vector<codegen::Kernel> both = {as_kernel(task, by_columns), as_kernel(task, by_rows)};
   const std::vector<Outcome> outcomes = sandbox.measure_interleaved(both, protocol, 9);
   // [snippet-end interleaved]

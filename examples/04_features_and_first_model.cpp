@@ -2,13 +2,13 @@
 //
 // Lesson 4: from programs to numbers, and a model that ranks programs without running them.
 //
-// Shows:  what `features::PerStatement` says about a program, and how a cost model learns from it.
+// Shows:  how `features::PerStatement` describes a program, and how a cost model learns from it.
 // Run:    build/release/examples/04_features_and_first_model
-// Expect: the loop nest of one random matmul schedule and some of its features; then the share of program pairs that
-//         the model puts in the right order, which grows with the number of programs it was trained on from 0.5, a
-//         guess. The program fails when the trained model is not clearly better than a guess.
+// Expect: the loop nest of one random matmul schedule and some of its features; then the pairwise accuracy of the
+//         model, which grows with the number of training programs from 0.5, which is chance. The program fails if the
+//         trained model is not clearly better than chance.
 //
-// The programs are not run. A toy machine, given below, says how long each takes, so that every run prints the same.
+// The programs are not run. A toy machine, defined below, computes their times, so that every run prints the same.
 
 #include <cmath>
 #include <cstdint>
@@ -31,8 +31,8 @@
 using namespace tunewright;
 
 // [snippet-begin toy_machine]
-/// A machine that takes a cycle for a statement and one for each operand it loads, gathers vectors lane by lane, spends
-/// two cycles on every iteration of a serial loop, and has two cores that take a while to start.
+/// A machine that takes a cycle per statement and per loaded operand, gathers vectors lane by lane, spends
+/// two cycles on every iteration of a serial loop, and has two cores with a start-up time.
 class ToyMachine {
  public:
   [[nodiscard]] double seconds(const loops::LoopNest& nest) const { return cycles(nest, nest.body, nullptr) * 1e-9; }
@@ -75,7 +75,7 @@ int main() {
       program::make_task("matmul 128x128x128", program::operators::matmul_graph({128, 128, 128}), Target{});
   const spaces::MultiLevelTiling space;
 
-  // Distinct random schedules, and what the machine says about them.
+  // Distinct random schedules and their times on the toy machine.
   constexpr std::size_t programs = 400;
   std::vector<schedule::Schedule> configs;
   std::vector<double> seconds;
@@ -104,7 +104,7 @@ int main() {
     }
   }
 
-  // The last programs are kept back to judge the model.
+  // The last programs are held out to evaluate the model.
   constexpr std::size_t judged = 200;
   const auto part = [&](std::size_t first, std::size_t count) {
     TrainingSet set;

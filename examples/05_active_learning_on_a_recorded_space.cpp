@@ -2,15 +2,15 @@
 //
 // Lesson 5: active learning on a recorded space.
 //
-// Shows:  a space that somebody measured completely as a laboratory: a model chooses which kernels are measured
-//         next, learns from them and is judged on kernels it never sees. What a sampler is told of the labelled
-//         ones, and what the choice costs or gains beside choosing at random.
+// Shows:  active learning on an exhaustively measured space: a model chooses the next kernels to measure, learns
+//         from them and is evaluated on held-out kernels. What a sampler knows about labelled kernels, and what its
+//         choice costs or gains compared with random selection.
 // Run:    build/release/examples/05_active_learning_on_a_recorded_space
-// Expect: by the number of measurements, for both ways of choosing: pairs of unseen kernels in the right order,
-//         and the speed of the best kernel measured, relative to the best there is. The program fails when the
-//         model does not learn, or when choosing with it finds worse kernels than choosing at random.
+// Expect: by the number of measurements, for both samplers: the pairwise accuracy on held-out kernels, and the speed
+//         of the best measured kernel relative to the best of the space. The program fails if the model does not
+//         learn, or if its choice finds worse kernels than random selection.
 //
-// Nothing is run: a convolution of 4096 x 4096 was measured on an A100 by others (test/data/README.md).
+// Nothing is run: a 4096 x 4096 convolution was measured on an A100 by others (test/data/README.md).
 
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ using namespace tunewright;
 namespace {
 
 // [snippet-begin laboratory]
-/// All kernels of the space, described; y is the speed relative to the best, 0 where it failed.
+/// All kernels of the space with their features; y is the speed relative to the best, 0 for a failed kernel.
 struct Laboratory {
   FeatureBatch x;
   std::vector<float> y;
@@ -74,7 +74,7 @@ struct Result {
   std::array<double, budgets.size()> accuracy{}, best{};
 };
 
-/// The mean over draws. Every draw sets 100 kernels aside to judge by and begins with 16 at random.
+/// The mean over draws. Every draw holds out 100 kernels for evaluation and starts with 16 random ones.
 template <class Sampler>
 Result learn(const Laboratory& laboratory, const Sampler& sampler) {
   constexpr int draws = 20;
@@ -113,7 +113,7 @@ Result learn(const Laboratory& laboratory, const Sampler& sampler) {
         chosen = sampler.select(model, pool, score, wanted, rng);
 
       for (const std::size_t i : chosen) labelled.push_back(open[i]);
-      std::sort(chosen.rbegin(), chosen.rend());  // last first, so that positions stay right
+      std::sort(chosen.rbegin(), chosen.rend());  // last first, so that positions stay valid
       for (const std::size_t i : chosen) open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
     }
     // [snippet-end rounds]

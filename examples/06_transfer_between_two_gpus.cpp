@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lesson 6: what was measured on one GPU helps on another, or does not.
+// Lesson 6: measurements of one GPU may help on another.
 //
-// Shows:  a model trained on one device as the start on another (`adaptations::WarmStart`), a guard for devices
-//         that have nothing in common (`adaptations::Guarded`), and a tuner that begins with such a model.
+// Shows:  a model trained on one device as the start on another (`adaptations::WarmStart`), a guard against
+//         unrelated devices (`adaptations::Guarded`), and a tuner that starts with such a model.
 // Run:    build/release/examples/06_transfer_between_two_gpus
-// Expect: for a device like the source and for one that is not, how many pairs of kernels each model puts in
-//         the right order, by the number of measurements on the new device; then the best kernel that tuners
-//         with and without a start find in 32 measurements. The program fails when the start does not pay on
-//         the device that is like the source, or when the guard does not cut the losses on the other.
+// Expect: for a device similar to the source and for an unrelated one, the pairwise accuracy of each model by the
+//         number of measurements on the new device; then the best kernel that tuners with and without a warm
+//         start find in 32 measurements. The program fails if the warm start does not help on the similar
+//         device, or if the guard does not limit the loss on the other.
 //
-// Nothing is run: a convolution of 4096 x 4096 was measured on all three GPUs by others (test/data/README.md).
+// Nothing is run: a 4096 x 4096 convolution was measured on three GPUs by others (test/data/README.md).
 
 #include <algorithm>
 #include <array>
@@ -84,8 +84,8 @@ double accuracy(const Model& model, const LabelledPrograms& unseen) {
   return stats::pairwise_accuracy(score, unseen.y);
 }
 
-/// Pairs of kernels in the right order, of those not measured, after `n` random measurements on `gpu`: alone,
-/// by the source, with a warm start, with a guarded one. Mean over draws.
+/// Pairwise accuracy on unmeasured kernels after `n` random measurements on `gpu`: without the source, by the source
+/// alone, with a warm start, with a guarded one. Mean over draws.
 std::array<double, 4> learned(const models::Gbdt& source, const Gpu& gpu, std::size_t n) {
   constexpr int draws = 10;
   std::array<double, 4> mean{};
@@ -100,12 +100,12 @@ std::array<double, 4> learned(const models::Gbdt& source, const Gpu& gpu, std::s
     Model alone{.own = untrained()};
     adaptations::Refit{}.update(alone, own.x, own.y, own.group);
 
-    const Model given{.source = source, .own = untrained()};  // scores as the source does
+    const Model given{.source = source, .own = untrained()};  // scores like the source
     Model warm = given;
     adaptations::WarmStart{}.update(warm, own.x, own.y, own.group);
 
     Model guarded = given;
-    adaptations::Guarded<adaptations::WarmStart, Model> guard;  // falls back to what `alone` is
+    adaptations::Guarded<adaptations::WarmStart, Model> guard;  // falls back to a model like `alone`
     guard.update(guarded, own.x, own.y, own.group);
     // [snippet-end adapt]
 
@@ -130,7 +130,7 @@ struct FromAnotherGpu : FromNothing {
 };
 // [snippet-end recipes]
 
-/// Latency of the best kernel found in 32 measurements, over that of the best there is; geometric mean of runs.
+/// Latency of the best kernel found in 32 measurements over that of the best of the space; geometric mean over runs.
 template <class Recipe>
 double found(const Gpu& gpu, const typename Recipe::model& model) {
   constexpr int runs = 20;

@@ -2,13 +2,13 @@
 //
 // Lesson 7: a sampler of your own.
 //
-// Shows:  what a sampler is given and what it owes; how it looks at what has been measured; how it takes its
-//         place in a recipe; and how to find out whether it is any good.
+// Shows:  the inputs and obligations of a sampler; how it uses the measurements so far; how it becomes part of a
+//         recipe; and how to evaluate it.
 // Run:    build/release/examples/07_write_your_own_sampler
-// Expect: the same search with three samplers, and the best each has found. The program fails when the
-//         sampler breaks a rule of samplers, or when choosing with it is no better than choosing at random.
+// Expect: the same search with three samplers, and the best latency of each. The program fails if the sampler
+//         violates its contract, or if it is no better than random selection.
 //
-// Nothing is run: an analytic machine says how long each schedule takes, so that every run prints the same.
+// Nothing is run: an analytic machine model computes all latencies, so that every run prints the same.
 
 #include <algorithm>
 #include <array>
@@ -35,16 +35,16 @@
 using namespace tunewright;
 
 // [snippet-begin sampler]
-/// Best first, but no twins: a candidate loses rank for every one like it that is measured or chosen already.
+/// Best first, but no twins: a candidate is penalised for its similarity to measured or chosen ones.
 ///
 ///   value(p) = score(p) - penalty * (range of scores) / (1 + distance to the nearest of them)
 struct NoTwins {
-  double penalty = 0.5;  ///< of an exact twin, in score ranges, at least 0
+  double penalty = 0.5;  ///< penalty of an exact twin in score ranges, at least 0
 
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
                                                 std::size_t n, Rng&, const samplers::Labelled& labelled = {}) const {
-    // Those that could not be described have no place among features; they come last, whatever happens.
+    // Candidates without features cannot be compared; they come last.
     const std::vector<std::size_t> pool = samplers::described_positions(score);
     samplers::Points points = samplers::summed_rows(x, pool);
     samplers::Points measured = samplers::summed_rows(labelled.x, samplers::described_positions(labelled));
@@ -80,13 +80,13 @@ struct NoTwins {
 // [snippet-end sampler]
 
 // [snippet-begin contract]
-// The compiler checks the form of it, and that it is shown what has been measured.
+// The compiler checks its form, and that it gets the measurements so far.
 static_assert(SamplerFor<NoTwins, models::Gbdt>);
 static_assert(LabelAwareSamplerFor<NoTwins, models::Gbdt>);
 // [snippet-end contract]
 
 // [snippet-begin recipe]
-// A recipe with another sampler: one line.
+// A recipe with another sampler differs in one line.
 using Ansor = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::Simulated>;
 struct WithNoTwins : Ansor {
   using sampler = NoTwins;
@@ -101,8 +101,8 @@ struct WithRandom : Ansor {
 
 namespace {
 
-// What the compiler cannot see: distinct positions in range, n of them if there are, the same for the same
-// arguments, and what could not be described last.
+// Checks what the compiler cannot: distinct positions in range, n of them if the pool has n, equal results for equal
+// arguments, and candidates without features last.
 bool keeps_the_rules() {
   FeatureBatch x(2);
   std::vector<float> score;
@@ -124,7 +124,7 @@ bool keeps_the_rules() {
   return true;
 }
 
-// The best after so many trials, in milliseconds: the geometric mean over five seeds. A paper takes more of them.
+// The best latency after each number of trials, in milliseconds: geometric mean over five seeds. A paper needs more.
 template <class Recipe>
 std::array<double, 3> milliseconds_after(const Task& task, std::array<std::size_t, 3> trials) {
   constexpr int seeds = 5;
@@ -148,7 +148,7 @@ std::array<double, 3> milliseconds_after(const Task& task, std::array<std::size_
 
 int main() {
   if (!keeps_the_rules()) return 1;
-  // On a GPU schedules differ more than on a CPU, whose spaces draw good ones at random.
+  // Schedules differ more on a GPU than on a CPU, whose random schedules are already good.
   const Task task = program::make_task(
       "matmul 512x512x512", program::operators::matmul_graph({.m = 512, .n = 512, .k = 512}), gpu_target("V100"));
   constexpr std::array<std::size_t, 3> trials{32, 64, 128};

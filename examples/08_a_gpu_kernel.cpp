@@ -2,12 +2,12 @@
 //
 // Lesson 8: a GPU kernel, step by step.
 //
-// Shows:  a matrix product for a GPU in four steps: a thread an element, a tile of elements a thread, operands
-//         through shared memory, virtual threads; what each step changes in the loop nest; how a GPU program
-//         is checked without a GPU, races included; the CUDA it becomes; and measuring it where there is one.
+// Shows:  a matrix product for a GPU in four steps: one thread per element, one tile per thread, operands
+//         through shared memory, virtual threads; the loop nest after each step; how a GPU program
+//         is checked without a GPU, including races; its CUDA code; and its measurement where there is a GPU.
 // Run:    build/release/examples/08_a_gpu_kernel
-// Expect: the four versions and what an analytic V100 makes of them, then what a device says, or that there is
-//         none. The program fails when a version computes something else, or a race goes unnoticed.
+// Expect: the four versions with their times on an analytic V100, then the time on a device, or a message that there
+//         is none. The program fails if a version computes a wrong result, or if a race is not detected.
 
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +45,7 @@ namespace {
 void show(const char* title, const std::string& text) { std::printf("-- %s\n%s\n", title, text.c_str()); }
 
 // [snippet-begin thread_an_element]
-/// A block of threads for each tile of 8 x 32 elements, a thread for each element.
+/// One block of threads per tile of 8 x 32 elements, one thread per element.
 void thread_an_element(ScheduleBuilder& s) {
   const TensorId c = s.stage("matmul");
   const auto i = s.split(c, 0, {8});
@@ -57,17 +57,17 @@ void thread_an_element(ScheduleBuilder& s) {
 // [snippet-end thread_an_element]
 
 struct Tiles {
-  TensorId sums = 0;         ///< what a thread adds up, in its registers
-  IterId k_outer = 0;        ///< steps of 8 along the reduction
-  std::int64_t threads = 0;  ///< of a block
+  TensorId sums = 0;         ///< the accumulators of a thread, in its registers
+  IterId k_outer = 0;        ///< loop over steps of 8 along the reduction
+  std::int64_t threads = 0;  ///< threads per block
 };
 
-/// A thread adds up 4 x 4 elements: each value it loads is used four times. With virtual threads, the columns
-/// of a thread come in two pairs that are far apart, so that neighbouring threads read neighbouring words.
+/// A thread computes 4 x 4 elements and uses each loaded value four times. With virtual threads, the columns
+/// of a thread are two distant pairs, so that neighbouring threads read neighbouring words.
 Tiles tile_a_thread(ScheduleBuilder& s, bool virtual_threads = false) {
   const TensorId c = s.stage("matmul");
   const TensorId sums = s.cache_write(c, Scope::Local);
-  // Rows and columns: [block | virtual thread | thread | a thread's own].
+  // Rows and columns: [block | virtual thread | thread | within a thread].
   const auto i = s.split(c, 0, {1, 8, 4});
   const auto j = virtual_threads ? s.split(c, 1, {2, 16, 2}) : s.split(c, 1, {1, 16, 4});
   s.reorder(c, {i[0], j[0], i[1], j[1], i[2], j[2], i[3], j[3]});
@@ -84,7 +84,7 @@ Tiles tile_a_thread(ScheduleBuilder& s, bool virtual_threads = false) {
 }
 
 // [snippet-begin shared]
-/// All threads of a block fetch what the block needs for 8 steps of the reduction, a row of elements each.
+/// The threads of a block together fetch the operands for 8 steps of the reduction, two elements each at a time.
 void through_shared_memory(ScheduleBuilder& s, const Tiles& tiles) {
   for (const TensorId operand : {s.stage("A"), s.stage("B")}) {
     const TensorId copy = s.cache_read(operand, tiles.sums, Scope::Shared);
@@ -126,7 +126,7 @@ std::vector<std::vector<double>> arguments_of(const Schedule& schedule) {
   return arguments;
 }
 
-/// Blocks, threads and barriers as a device runs them, on this processor.
+/// Runs blocks, threads and barriers on this CPU as a device would.
 // [snippet-begin simt]
 std::vector<double> as_a_device_runs_it(const Schedule& schedule) {
   auto arguments = arguments_of(schedule);
@@ -141,7 +141,7 @@ std::vector<double> expected(const Schedule& schedule) {
   return arguments.back();
 }
 
-/// Takes the barriers away, which no schedule can.
+/// Removes the barriers, which no schedule can do.
 void drop_barriers(loops::Body& body) {
   std::erase_if(body, [](const loops::Node& node) { return std::holds_alternative<loops::Barrier>(node.content); });
   for (loops::Node& node : body) {
@@ -157,7 +157,7 @@ int main() {
   const measurers::Simulated machine;
   double slowest = 0, fastest = 0;
   for (const Version& version : versions()) {
-    // 30 x 70 divides by no tile: guards keep threads out that have nothing to do.
+    // No tile divides 30 x 70: guards disable the excess threads.
     const Schedule odd = scheduled(version, 30, 70, 20);
     as_expected = as_expected && as_a_device_runs_it(odd) == expected(odd);
     const double microseconds = 1e6 * machine.latency(loops::lower(scheduled(version, 1024, 1024, 1024)), v100).count();
@@ -167,14 +167,14 @@ int main() {
   }
   std::printf("\n");
 
-  // A raw nest says who does what; the device form makes the rest explicit: barriers, and virtual threads that
-  // moved inwards, each with a copy of the sums.
+  // A raw nest has the bound loops; the device form adds barriers and moves virtual threads
+  // inwards, each with its own copy of the sums.
   const Schedule last = scheduled(versions().back(), 64, 128, 32);
   show("the last version", explain(last));
   const loops::LoopNest device = loops::to_device(loops::lower(last));
   show("as a device runs it", loops::to_string(device));
 
-  // What a missing barrier does is found on any machine.
+  // A missing barrier is detected on any machine.
   // [snippet-begin race]
   loops::LoopNest hasty = device;
   drop_barriers(hasty.body);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lesson 9: what is Pruner's draft worth? An ablation changes one thing and says, with an interval, what that did.
+// Lesson 9: what is Pruner's draft worth? An ablation changes one part and reports the effect with an interval.
 //
-// Each recipe searches each problem with each seed: benchmarks named recipe/problem/seed, which run once. Stop the
-// program and start it again, and it goes on where it was. Tables are in results-draft/draft.md; draw the curves by
+// Each recipe searches each problem with each seed, as a benchmark named recipe/problem/seed that runs once. A stopped
+// program resumes when it is started again. Tables are in results-draft/draft.md; draw the curves by
 // `cd results-draft && gnuplot draft.gp`.
 #include <fstream>
 #include <iostream>
@@ -24,7 +24,7 @@ using Space = spaces::MultiLevelTiling;
 using Machine = measurers::Simulated;
 
 // [snippet-begin ablation]
-// The recipe, and what it is without its draft: the network chooses from random schedules.
+// The recipe, and the recipe without its draft, in which the network chooses from random schedules.
 using Pruner = recipes::PrunerQuick<Space, Machine>;
 struct WithoutDraft : Pruner {
   using draft = drafts::None;

@@ -2,14 +2,14 @@
 //
 // Lesson 10: a whole network.
 //
-// Shows:  a network cut into tasks; one tuner for all of them, whose scheduler gives the next round to the task that
-//         promises most; the tuned network run, compared with the reference, and timed beside schedules that nobody
-//         measured: random ones, and those that a draft ranks first; the tuned network exported to a C program that
-//         knows nothing of this library.
+// Shows:  a network partitioned into tasks; one tuner for all tasks, whose scheduler gives the next round to the most
+//         promising task; the tuned network run, checked against the reference, and compared with unmeasured
+//         schedules: random ones, and those that a draft ranks first; the tuned network exported to a C program that
+//         does not use this library.
 // Run:    build/release/examples/10_a_whole_network
-// Expect: some 600 trials within half a minute, and three latencies. Drafts are good at such layers, so that tuning
-//         adds little to them. The program fails when a layer computes something else than the reference, or when the
-//         C program, which is built where there is a C compiler, does not compute what the network computes here.
+// Expect: some 600 trials within half a minute, and three latencies. Drafts are good for such layers, so tuning
+//         adds little. The program fails if a layer differs from the reference, or if the C program, which is built
+//         if there is a C compiler, gives another result.
 
 #include <algorithm>
 #include <chrono>
@@ -59,7 +59,7 @@ constexpr const char* c_program = R"(
 #include "squeezenet.h"
 #include "tunewright_runtime.h"
 
-/* The C library's clock of processor time would count all threads. */
+/* Wall time: clock() would add the processor time of all threads. */
 static double milliseconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -101,7 +101,7 @@ int main(void) {
 
 bool succeeds(const std::string& command) { return std::system(command.c_str()) == 0; }
 
-/// Whether the C program of a folder, built and run there, computes `expected` of `image`.
+/// Builds and runs the C program of a folder; returns whether it computes `expected` from `image`.
 bool program_agrees(const std::filesystem::path& folder, const reference::Array& image,
                     const reference::Array& expected) {
   std::ofstream(folder / "main.c") << c_program;
@@ -129,20 +129,19 @@ int main() {
   using Recipe = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>;
   MultiTaskTuner<Recipe, schedulers::Gradient> tuner{{.seed = 7}};
 
-  // SqueezeNet on small images, cut into tasks: layers with what can be computed along with them.
+  // SqueezeNet on small images, partitioned into tasks: layers with fused elementwise operators.
   const networks::Network network = networks::squeezenet1_1({.image_size = 112});
   const networks::Partition partition = networks::partition(network, host_target());
   std::printf("%s: %zu tasks, %zu calls\n", network.name.c_str(), partition.tasks.size(), partition.calls.size());
 
-  // One search for all tasks: they share a model, and the scheduler says whose round is next.
+  // One search for all tasks: they share a model, and the scheduler chooses the next task.
   const auto run = tuner.run(partition.tasks, {.trials = 24 * partition.tasks.size(), .batch = 8}, Progress{});
   // [snippet-end tune]
   const std::size_t wrong = run.status.faults[static_cast<std::size_t>(Fault::WrongResult)];
   std::printf("%zu trials, %zu wrong results\n", run.status.trials, wrong);
 
   // [snippet-begin run]
-  // The fastest schedule of each task, beside those that were never measured: a random one, and the best of 64 by a
-  // draft.
+  // The fastest schedule of each task, and two unmeasured ones: a random schedule, and the draft's best of 64.
   const std::vector<schedule::Schedule> random = networks::default_schedules(partition.tasks, {.candidates = 1});
   const std::vector<schedule::Schedule> drafted = networks::default_schedules(partition.tasks);
   std::vector<schedule::Schedule> tuned = drafted;
@@ -154,7 +153,7 @@ int main() {
   networks::CompiledNetwork by_draft(network, partition, drafted, values);
   networks::CompiledNetwork by_search(network, partition, tuned, values);
 
-  // Layer by layer, against the reference.
+  // Compares layer by layer with the reference.
   std::size_t differing = 0;
   for (const reference::Comparison& call : by_search.compare_calls(values)) differing += call.passed ? 0U : 1U;
   // [snippet-end run]

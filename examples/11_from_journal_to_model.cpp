@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lesson 11: what earlier searches measured is a model that begins the next one.
+// Lesson 11: a model trained on earlier searches starts the next one.
 //
-// Shows:  journals of several searches read into a dataset, a network trained on it in seconds and judged on a task
-//         that it did not see, kept in a file, and a search that ranks by it from its first trial on.
+// Shows:  journals of several searches read into a dataset, a network trained on it in seconds, evaluated on a held-out
+//         task and stored in a file, and a search that ranks by it from the first trial on.
 // Run:    build/release/examples/11_from_journal_to_model
-// Expect: what the journals hold; how the network ranks the schedules of an unknown task; then the best of 8 trials on
-//         a new product, chosen by the network and drawn at random. The program fails when the network is not clearly
-//         better than a guess, or finds nothing better than random draws do.
+// Expect: the contents of the journals; the pairwise accuracy on the held-out task; then the best of 8 trials on
+//         a new product, chosen by the network and randomly. The program fails if the network is not clearly
+//         better than chance, or finds nothing better than random search.
 //
-// Nothing is run: a simulated machine says how long each schedule takes.
+// Nothing is run: a simulated machine computes all latencies.
 
 #include <cmath>
 #include <cstdint>
@@ -45,7 +45,7 @@ Task matmul(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 // [snippet-begin recipe]
-// Random search, and one that measures what a model thinks best of a thousand draws. The model stays as it is.
+// Random search, and a search that measures a fixed model's best of a thousand random schedules.
 using Drawn = recipes::Random<Space, Machine>;
 struct Informed : Drawn {
   using featurizer = features::PerStatement;
@@ -69,7 +69,7 @@ double best_of_8(const Task& task, const typename Recipe::model& model) {
 }  // namespace
 
 int main() {
-  // Searches of other days, one journal each.
+  // Earlier searches, one journal each.
   std::filesystem::remove_all("lesson_11_journals");
   std::filesystem::create_directory("lesson_11_journals");
   std::vector<std::string> paths;
@@ -83,7 +83,7 @@ int main() {
   // [snippet-begin train]
   const Space space;
   const features::PerStatement featurizer;
-  // Reads the journals, which tell their tasks, holds one task back, trains on the others, and judges by the one.
+  // Reads the journals, which describe their tasks, holds one task out, trains on the others, and evaluates on it.
   const auto trained = models::train_on_journals(models::Mlp::quick(), paths, space, featurizer,
                                                  {.split = data::by_task, .test_share = 0.2, .seed = 1});
   std::printf("%s\n", summary(trained.journals.report).c_str());
@@ -93,7 +93,7 @@ int main() {
   // [snippet-end train]
 
   // [snippet-begin use]
-  // Another day, another product: the model chooses what is measured.
+  // Later, for another product, the model chooses what to measure.
   const auto model = models::load_model<models::Mlp>("matmuls.safetensors", featurizer);
   const Task task = matmul(320, 256, 160);
   const double chosen = best_of_8<Informed>(task, model), drawn = best_of_8<Drawn>(task, {});

@@ -2,12 +2,12 @@
 //
 // Lesson 12: kernels in a C program.
 //
-// Shows:  what a program that knows nothing of this library needs to run a tuned kernel: an object file, a header
-//         and the C runtime; weights that are packed once; threads of the runtime's own, and the threads of the
-//         program; the same kernel for a board with an ARM processor, from this machine.
+// Shows:  how a program without this library runs a tuned kernel: with an object file, a header and the C runtime;
+//         weights packed once; the runtime's own threads or the threads of the program; the same kernel
+//         cross-compiled for a board with an ARM processor.
 // Run:    build/release/examples/12_kernels_in_a_c_program
-// Expect: the files, what the C program prints, and what it prints on an emulated board where there is an
-//         emulator. The program fails when a kernel computes something else than plain C does.
+// Expect: the files, the output of the C program, and its output on an emulated board if there is an
+//         emulator. The program fails if a kernel differs from plain C.
 
 #include <cstdio>
 #include <cstdlib>
@@ -33,8 +33,8 @@ using schedule::ScheduleBuilder;
 
 namespace {
 
-/// Tiles of 4 rows and two vectors, rows in parallel, weights in the order in which they are read. Lesson 1 lets a
-/// search find such a schedule.
+/// Tiles of 4 rows and two vectors, parallel rows, weights packed in the order of reading. In lesson 1 a search finds
+/// such a schedule.
 Schedule by_hand(std::shared_ptr<const program::ComputeGraph> graph, const Target& target) {
   ScheduleBuilder s(std::move(graph));
   const auto y = s.stage("dense");
@@ -73,7 +73,7 @@ static int is_right(const float* x, const float* w, const float* y) {
   return 1;
 }
 
-/* The threads of this program: here one that runs all pieces one after the other. */
+/* The threads of this program: here a single one, which runs all pieces one after the other. */
 static void run_all(void* pool, int64_t n, void (*body)(void* context, int64_t i), void* context) {
   for (int64_t i = 0; i < n; ++i, ++*(int*)pool) body(context, i);
 }
@@ -92,14 +92,14 @@ int main(void) {
   for (int i = 0; i < in * out; ++i) weights[i] = (float)(i % 5 - 2);
   layer_pack_weight(weights, buffers[layer_weight]); /* once, ahead of all calls */
 
-  /* Threads of the runtime's own; any number of kernels and callers may share them. */
+  /* The runtime's own threads; any number of kernels and callers may share them. */
   struct tunewright_team* team = tunewright_team_create(layer_threads, NULL, 0);
   if (team == NULL) return 1;
   layer(buffers, tunewright_team_runtime(team));
   const int by_team = is_right(x, weights, y);
   tunewright_team_destroy(team);
 
-  /* The threads that the program has already. */
+  /* The program's own threads. */
   int pieces = 0;
   struct tunewright_pool pool = {run_all, three, &pieces};
   const struct tunewright_runtime runtime = tunewright_pool_runtime(&pool);
@@ -113,7 +113,7 @@ int main(void) {
 // [snippet-end program]
 )";
 
-/// Writes all that a C program needs into a folder.
+/// Writes the files of the C program into a folder.
 void export_layer(const std::filesystem::path& folder, const Target& target) {
   const auto graph = program::operators::dense_graph({.batch = 60, .in = 48, .out = 100, .bias = false});
   // [snippet-begin export]
@@ -149,7 +149,7 @@ int main() {
     std::printf("not run: there is no C compiler\n");
   }
 
-  // The kernel of a board, made here. Nobody measured it: whoever tunes for a board does that on the board.
+  // Cross-compiles an unmeasured kernel for a board; to tune for a board, measure on it.
   // [snippet-begin board]
   const Target board = arm_target("Raspberry Pi 4");
   export_layer(folder / "board", board);
@@ -160,7 +160,7 @@ int main() {
     std::printf("not run: there is no cross compiler with an emulator; take the folder to the board\n");
   }
 
-  // What is for another processor is refused, here and by the C compiler.
+  // Kernels for another processor are rejected, here and by the C compiler.
   std::string refusal = "loaded";
   try {
     const auto graph = program::operators::dense_graph({.batch = 1, .in = 1, .out = 1, .bias = false});

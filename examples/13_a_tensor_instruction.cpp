@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lesson 13: what a tensor instruction is to a schedule, and what it takes to add one.
+// Lesson 13: how schedules use tensor instructions, and how to add one.
 //
-// Shows:  a descriptor, which says what an instruction computes and on which types; loops that are shaped like it and
-//         given to it; what is said of others; machine code with and without it; a descriptor of one's own.
+// Shows:  a descriptor with the shape and types of an instruction; loops of this shape mapped to it; the errors for
+//         other loops; machine code with and without it; a descriptor of your own.
 // Run:    build/release/examples/13_a_tensor_instruction
-// Expect: the loop nest with its instruction, how often machine code has it, and what a new descriptor multiplies.
-//         Nothing is run on a processor, so any machine will do. The program fails when the instruction changes what
-//         is computed, or is not used.
+// Expect: the loop nest with its instruction, whether machine code has it, and what a new descriptor multiplies.
+//         Kernels are not run, so any machine works. The program fails if the instruction changes the result or is
+//         not used.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,32 +34,32 @@ namespace {
 using program::ScalarType;
 
 // [snippet-begin descriptor]
-/// An instruction of one's own: 8 sums, each of 4 products of bytes. Loops of m, n and k iterations are given to it.
+/// A new instruction: 8 sums, each of 4 products of bytes. It replaces loops of m, n and k iterations.
 constexpr schedule::TensorIntrinsic dot8{
     .name = "dot8",
     .n = 8,
     .k = 4,
-    .unit = TensorUnit::Avx512Vnni,  // what a processor must have for it
+    .unit = TensorUnit::Avx512Vnni,  // required unit of the processor
     .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32}}},
 };
 // [snippet-end descriptor]
 
 // [snippet-begin schedule]
-/// Four rows of a product of bytes, by an instruction of 16 sums of 4 products.
+/// Four rows of a product of bytes, computed by an instruction with 16 sums of 4 products.
 Schedule with_instruction(std::shared_ptr<const program::ComputeGraph> graph) {
   ScheduleBuilder s(std::move(graph));
   const auto c = s.stage("matmul");
   const auto i = s.split(c, 0, {4});
   const auto j = s.split(c, 1, {16});                  // n of the instruction
   const auto k = s.split(c, 2, {4});                   // its k
-  s.reorder(c, {i[0], j[0], k[0], i[1], j[1], k[1]});  // what it takes is innermost: n, then k
+  s.reorder(c, {i[0], j[0], k[0], i[1], j[1], k[1]});  // the instruction needs n, then k, innermost
   s.unroll(c, i[1]);
   s.tensorize(c, j[1], "avx512_vnni");
   return s.schedule();
 }
 // [snippet-end schedule]
 
-/// What a schedule computes, of small integers.
+/// The result of a schedule on small integers.
 std::vector<double> result_of(const Schedule& schedule) {
   const loops::LoopNest nest = loops::lower(schedule);
   std::vector<std::vector<double>> arguments;
@@ -88,12 +88,12 @@ int main() {
   const Schedule schedule = with_instruction(graph);
   std::printf("%s\n", explain(schedule).c_str());
 
-  // The loops are still there and mean the same, so whoever does not know the instruction runs them.
+  // The loops remain and keep their meaning, so code that ignores the instruction runs them.
   const bool same = result_of(schedule) == result_of({graph, {}});
   std::printf("computes what plain loops compute: %s\n", same ? "yes" : "no");
 
-  // An operator that it cannot compute is refused at the call; loops of another shape, here all 32 columns in one, when
-  // the schedule is lowered.
+  // The call rejects an operator that the instruction cannot compute; lowering rejects loops of another shape, here one
+  // loop over all 32 columns.
   const auto refusal = [](const std::shared_ptr<const program::ComputeGraph>& of) -> std::string {
     try {
       ScheduleBuilder s(of);
@@ -108,7 +108,7 @@ int main() {
   std::printf("given floats: %s\ngiven 32 columns: %s\n", of_floats.c_str(), of_misfits.c_str());
 
   // [snippet-begin compile]
-  // Code for a processor that has it and for one that has not; neither need be at hand.
+  // Code for a processor with the instruction and for one without it; neither needs to be present.
   const Target without{.name = "an AVX-512 server", .isa = Isa::Avx512};
   const Target with = without.with_tensor_unit(TensorUnit::Avx512Vnni);
   const auto uses = [&](const Target& target, const Schedule& of) {
@@ -120,7 +120,7 @@ int main() {
   std::printf("vpdpbusd on a processor that has it: %s, on one that has not: %s\n", said(used), said(used_without));
 
   // [snippet-begin own]
-  // A descriptor is data: whether an operator's sums are of its kind is asked before any schedule is made.
+  // A descriptor is data: it can be checked against an operator before there is a schedule.
   const auto fits = [&](const schedule::TensorIntrinsic& one, const program::ComputeGraph& of) {
     return schedule::multiplies(one, of.op(of.outputs().front()));
   };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lesson 14: what a search left behind.
+// Lesson 14: the journal of a search.
 //
-// Shows:  a journal read back record by record, the fastest schedule of it, and its pictures: best so far, how well the
-//         model ranked what was measured next, where in the space the search went, where the time went, and a roofline.
+// Shows:  a journal read back record by record, its fastest schedule, and its plots: best so far, accuracy of the
+//         model, explored space, time split, and a roofline.
 // Run:    build/release/examples/14_read_a_journal_and_plot
-// Expect: counts, the fastest latency twice (from the run and from its journal) and the names of the pictures' scripts,
-//         beside which the pictures are, in lesson_14_plots/. The program fails when journal and run disagree or a
-//         picture is missing.
+// Expect: counts, the fastest latency from the run and from its journal, and the names of the plot scripts in
+//         lesson_14_plots/, next to the plots. The program fails if journal and run disagree or a
+//         plot is missing.
 //
-// Nothing is run: a simulated machine says how long each schedule takes.
+// Nothing is run: a simulated machine computes all latencies.
 
 #include <cstddef>
 #include <cstdio>
@@ -43,14 +43,14 @@ int main() {
   }
 
   // [snippet-begin read]
-  // Every line is a measurement, in the order in which they were known; a line that was damaged is counted and skipped.
+  // Every line is a measurement, in order of completion; damaged lines are counted and skipped.
   const data::JournalContents contents = data::read_journal(path);
   std::size_t expected = 0;
   for (const Record& record : contents.records) expected += record.predicted ? 1 : 0;
   std::printf("%zu records, %zu bad lines; of %zu a model had said what to expect\n", contents.records.size(),
               contents.bad.size(), expected);
 
-  // The fastest of a task, and from its text the schedule.
+  // The fastest record of a task, and the schedule decoded from its text.
   const std::optional<Record> best = data::best_record(path, task);
   const auto schedule = spaces::MultiLevelTiling{}.decode(task, best->config);
   // [snippet-end read]
@@ -58,11 +58,11 @@ int main() {
               1e6 * best_s);
 
   // [snippet-begin plot]
-  // Pictures of whole journals; a library's latency would be a line to cross: {.lines = {{"OpenBLAS", 210e-6}}}.
+  // Plots whole journals; {.lines = {{"OpenBLAS", 210e-6}}} would add a library's latency as a reference line.
   const std::vector<std::string> journals{path};
   const study::JournalPlots plots = study::plot_journals(journals, "lesson_14_plots");
   for (const std::string& remark : plots.remarks) std::printf("%s\n", remark.c_str());
-  const auto pictures = study::draw(plots.scripts);  // by gnuplot; none where it is missing
+  const auto pictures = study::draw(plots.scripts);  // by gnuplot; empty without it
   // [snippet-end plot]
   for (const auto& script : plots.scripts) std::printf("%s\n", script.c_str());
   const bool drawn = pictures.empty() || pictures.size() == plots.scripts.size();

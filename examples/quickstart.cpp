@@ -5,7 +5,7 @@
 //   bash examples/quickstart.sh                      sets everything up and runs this
 //   quickstart --output FOLDER --trials N            leaves a journal, a plot and exported kernels in FOLDER
 //
-// Run it again with the same folder and it goes on from its journal.
+// With the same folder, a later run resumes from its journal.
 
 #include <cstdio>
 #include <cstdlib>
@@ -54,17 +54,17 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-/// Observer that keeps how the best latency fell, for the plot.
+/// Observer that stores the best latency over time, for the plot.
 struct Curve {
   std::vector<std::pair<double, double>> points = {};  ///< seconds, best latency so far
-  double final_ratio = 0;  ///< speed of the last one over the best library's, measured in turns; 0: there is none
+  double final_ratio = 0;  ///< final speed over the best library's, measured alternately; 0: no library
   void on_record(const Record&, const RunStatus& status) {
     if (status.best) points.emplace_back(status.elapsed.count(), status.best->count());
   }
 };
 
-/// Speed of the best so far over that of the best library, which is a line to cross: the ratio measured in turns at the
-/// end, and before it as much less as the search's own latencies say.
+/// Plots the speed of the best so far over that of the best library: the ratio measured alternately at the end, scaled
+/// for earlier points by the search's own latencies.
 void write_plot(const std::filesystem::path& folder, const std::map<std::string, Curve>& curves) {
   study::Figure figure("best_so_far");
   std::string plot = "plot ";

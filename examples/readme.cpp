@@ -4,7 +4,7 @@
 //
 // Shows:  the smallest search for a fast matrix product on this machine.
 // Run:    build/release/examples/readme
-// Expect: the loop nest of the fastest of 64 schedules; where the search stands is told on stderr.
+// Expect: the loop nest of the fastest of 64 schedules; progress on stderr.
 
 // [snippet-begin program]
 #include <iostream>
@@ -15,16 +15,16 @@
 using namespace tunewright;
 
 int main() {
-  // What the tuner is made of: a recipe, over a space, on a machine. Made first, because the measurer forks
-  // the process that kernels run in.
+  // The tuner: a recipe with a search space and a measurer. Create it before any thread: the measurer forks
+  // the process that runs the kernels.
   using Recipe = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>;
   Tuner<Recipe> tuner{{.seed = 7}};
 
-  // What to tune, and for which machine.
+  // The task: an operator and the machine to tune it for.
   const auto graph = program::operators::matmul_graph({.m = 256, .n = 256, .k = 256});
   const Task task = program::make_task("matmul 256x256x256", graph, host_target());
 
-  // The search: 64 trials in batches of 16. Observers come last; this one reports on stderr.
+  // The search: 64 trials in batches of 16, with an observer that reports progress on stderr.
   const auto run = tuner.run(task, {.trials = 64, .batch = 16}, Progress{});
   if (run.best() == nullptr) return 1;
   const schedule::Schedule& best = run.best()->candidate.config;

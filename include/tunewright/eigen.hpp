@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The component eigen, which needs Eigen: the cost models that are networks, and what else learns by one. The recipes
-// that take them need graph too: tunewright/recipes.hpp.
+// The component eigen, which needs Eigen: neural cost models and other policies that use linear algebra. Their recipes
+// also need graph: tunewright/recipes.hpp.
 
 #include "tunewright/adaptations/coral.hpp"
 #include "tunewright/explorers/adaptive_exploration.hpp"

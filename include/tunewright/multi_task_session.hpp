@@ -19,24 +19,24 @@
 
 namespace tunewright {
 
-/// Several tasks of a network being searched, round by round: `ask` for candidates of the task that the scheduler
-/// chooses, measure them here or anywhere, `tell` what came out.
+/// The search of several tasks of a network, round by round: `ask` for candidates of the task that the scheduler
+/// chooses, measure them here or elsewhere, `tell` the outcomes.
 ///
 ///   t     = scheduler.next(tasks)        the task of this round
 ///   batch = session(t).ask(n)            as `Session` does
 ///   runs  = measure(batch)
 ///   session(t).tell(batch, runs)         the model learns, for all tasks
 ///
-/// All tasks share the model, its training data, the filter and the measurer of `parts`; each has an explorer, a
-/// history and a generator of its own. A task is finished when its space gives nothing new, and when `patience_trials`
-/// of it in a row brought no better program; the scheduler does not choose it any more.
+/// All tasks share the model, its training data, the filter and the measurer of `parts`. Each has its own explorer,
+/// history and generator. A task is finished when its space has nothing new, or when `patience_trials` consecutive
+/// trials brought no better program; the scheduler no longer chooses it.
 ///
 /// Refers to `parts` and `scheduler`, which must outlive it.
 ///
-/// Determinism: (seed, tasks, histories, model) decide the next batch, whatever the order in which the histories came
-/// about. A session that recalls them fits its model once, on all of them; `adaptations::Refit` without `min_growth`
-/// gives the model of a session that was not interrupted, other adaptations may not. `ask` without `tell` repeats
-/// itself unless the explorer keeps state.
+/// Determinism: (seed, tasks, histories, model) determine the next batch, independent of the order in which the
+///              histories grew. A session that recalls them fits its model once, on all of them. With
+///              `adaptations::Refit` without `min_growth` this gives the model of an uninterrupted session; with other
+///              adaptations it may not. `ask` without `tell` repeats itself unless the explorer keeps state.
 template <class Recipe, class Scheduler>
 class MultiTaskSession {
   static_assert(check_scheduler<Scheduler>());
@@ -44,21 +44,21 @@ class MultiTaskSession {
  public:
   using Config = typename Session<Recipe>::Config;
 
-  /// Candidates of one task; none when every task is finished.
+  /// Candidates of one task; none if every task is finished.
   struct Batch {
     std::size_t task = 0;  ///< position in the list of tasks
     typename Session<Recipe>::Batch candidates{};
     [[nodiscard]] bool empty() const noexcept { return candidates.empty(); }
   };
 
-  /// Throws `std::invalid_argument` for no task, a task that is there twice, and a weight that is not positive and
-  /// finite.
+  /// Throws `std::invalid_argument` for no task, a repeated task, and a weight that is not positive and finite.
   MultiTaskSession(Parts<Recipe>& parts, Scheduler& scheduler, std::span<const WeightedTask> tasks,
                    std::size_t patience_trials = 0)
       : parts_(parts), scheduler_(scheduler), patience_trials_(patience_trials), tasks_(network_tasks(tasks)) {
     for (const schedulers::TaskState& one : tasks_) {
       sessions_.emplace_back(parts, one.task);
-      // A place in the training data, so that their order is that of the tasks and not of their first batches.
+      // Reserves places in the training data, so that they are in the order of the tasks and not of their first
+      // batches.
       parts_.training.add(stable_hash(one.task), FeatureBatch{}, {});
     }
     is_exhausted_.resize(tasks_.size());
@@ -74,14 +74,14 @@ class MultiTaskSession {
     return sum;
   }
 
-  /// Why the search of a task is over, if it is.
+  /// The reason why the search of a task is over, if it is.
   [[nodiscard]] std::optional<Stop> stop(std::size_t task) const {
     if (!tasks_[task].finished) return std::nullopt;
     return is_exhausted_[task] ? Stop::Exhausted : Stop::Patience;
   }
 
-  /// At most `n` new candidates of a task. Throws as `Session::ask` does, and `std::logic_error` for a scheduler that
-  /// chooses no unfinished task.
+  /// Returns at most `n` new candidates of a task. Throws as `Session::ask` does, and `std::logic_error` for a
+  /// scheduler that chooses a finished task or none.
   [[nodiscard]] Batch ask(std::size_t n) {
     std::size_t rounds = 0, finished = 0;
     for (const schedulers::TaskState& one : tasks_) {
@@ -100,19 +100,19 @@ class MultiTaskSession {
     return {};
   }
 
-  /// Lowers and measures a batch with the measurer of the recipe; `sink` sees each outcome as soon as it is known.
+  /// Lowers and measures a batch with the measurer of the recipe; `sink` receives each outcome as soon as it is known.
   [[nodiscard]] std::vector<Outcome> measure(const Batch& batch, const OutcomeSink& sink = {}) {
     return sessions_.at(batch.task).measure(batch.candidates, sink);
   }
 
-  /// Takes what measuring `batch` gave. Throws as `Session::tell` does.
+  /// Takes the outcomes of `batch`. Throws as `Session::tell` does.
   void tell(const Batch& batch, std::span<const Outcome> outcomes) {
     sessions_.at(batch.task).tell(batch.candidates, outcomes);
     note_rounds(batch.task);
   }
 
-  /// Takes measurements of the tasks over from a journal; the model learns from all of them at once. Returns how many
-  /// were not taken, by reason. The search goes on as if these trials had been measured now.
+  /// Takes over measurements of the tasks from a journal; the model learns from all of them at once. Returns the number
+  /// of rejected records by reason. The search continues as if these trials had been measured now.
   ReasonCounts recall(std::span<const Record> records) {
     ReasonCounts unusable;
     const std::size_t before = trials();
@@ -132,7 +132,7 @@ class MultiTaskSession {
  private:
   static constexpr std::uint64_t scheduler_stream = 0x7461736b73;  // no hash of a task, as sessions split by
 
-  // Brings the state of a task up to its history.
+  // Updates the state of a task from its history.
   void note_rounds(std::size_t task) {
     schedulers::TaskState& state = tasks_[task];
     const History<Config>& history = sessions_[task].history();

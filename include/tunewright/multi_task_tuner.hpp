@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The tuner of networks: `tuner.hpp`, and a scheduler that says whose round is next.
+// The tuner of networks: `tuner.hpp` with a scheduler that chooses the task of each round.
 //
 //   while budget remains
 //     batch = session.ask(n)           of the task that the scheduler chooses
@@ -30,7 +30,7 @@
 
 namespace tunewright {
 
-/// What a run found for one task of a network.
+/// The result of a run for one task of a network.
 template <class Config>
 struct TaskRun {
   WeightedTask task;
@@ -41,15 +41,15 @@ struct TaskRun {
   [[nodiscard]] const Trial<Config>* best() const noexcept { return history.best(); }
 };
 
-/// What a run found for a network.
+/// The result of a run for a network.
 template <class Config>
 struct MultiTaskRun {
   std::vector<TaskRun<Config>> tasks;  // [T], as they were given
   Stop stop = Stop::Trials;
   RunStatus status;
 
-  /// Estimated latency of the network, the sum of weight times best over its tasks; nothing while one of them has no
-  /// valid program.
+  /// Estimated latency of the network, the sum of weight times best over its tasks; empty while a task has no valid
+  /// program.
   [[nodiscard]] std::optional<Seconds> end_to_end() const { return status.network->end_to_end(); }
 };
 
@@ -58,10 +58,11 @@ struct MultiTaskRun {
 ///   MultiTaskTuner<recipes::AnsorQuick<Space, Measurer>, schedulers::Gradient> tuner{{.seed = 7}};
 ///   const auto run = tuner.run(tasks, {.trials = 20000}, journal, progress);
 ///
-/// All tasks share one model and one journal (`data::Journal` with `many_tasks`), and a search that was stopped
-/// anywhere goes on from it. Options of the scheduler follow those of the parts: `tuner{{.seed = 7}, {.epsilon = 0}}`.
+/// All tasks share one model and one journal (`data::Journal` with `many_tasks`), from which a stopped search resumes.
+/// Options of the scheduler follow those of the parts: `tuner{{.seed = 7}, {.epsilon = 0}}`.
 ///
-/// Determinism: same seed, tasks, budget, journal and measurements give the same histories at any number of threads.
+/// Determinism: the same seed, tasks, budget, journal and measurements give the same histories at any number of
+///              threads.
 template <class Recipe, class Scheduler>
 struct MultiTaskTuner : CheckedParts<Recipe>::type {
   static_assert(check_scheduler<Scheduler>());
@@ -74,12 +75,12 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
 
   /// Searches the tasks until the budget is used, all of them are finished, or an observer asks to stop.
   ///
-  /// `budget.trials` and `budget.time` are those of the whole network, `budget.patience_trials` finishes a task. A
-  /// round is at most `budget.trials` / T, so that each of T tasks has one. Hooks of observers that see rounds are
-  /// given the history of the task whose round it was; `RunStatus::task` and `best` are of that task, `network` of all.
+  /// `budget.trials` and `budget.time` apply to the whole network, `budget.patience_trials` finishes a task. A round
+  /// has at most `budget.trials` / T trials, so that each of T tasks gets one. Observers of rounds get the history of
+  /// the task of the round; `RunStatus::task` and `best` are of that task, `network` of all.
   ///
-  /// Throws `std::invalid_argument` for a budget that allows nothing or has fewer trials than there are tasks, for
-  /// tasks that `MultiTaskSession` refuses, and for a space without any configuration for one of them.
+  /// Throws `std::invalid_argument` for a budget that allows nothing or has fewer trials than tasks, for tasks that
+  /// `MultiTaskSession` rejects, and for a task whose space has no configuration.
   template <class... Observers>
     requires(observers::Observer<std::remove_reference_t<Observers>, History<config_t<typename Recipe::space>>> && ...)
   MultiTaskRun<Config> run(std::span<const WeightedTask> tasks, Budget budget, Observers&&... observers) {
@@ -151,7 +152,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
     return found;
   }
 
-  /// Measures the `count` fastest trials of a task once more, in turns, as `Tuner::confirm` does.
+  /// Measures the `count` fastest trials of a task again, alternately, as `Tuner::confirm` does.
   [[nodiscard]] std::vector<Trial<Config>> confirm(const TaskRun<Config>& run, std::size_t count = 5)
     requires ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The component orc, which needs LLVM: code for CPUs, and measuring it.
+// The component orc, which needs LLVM: code generation and measurement on CPUs.
 
 #include "tunewright/codegen/export.hpp"
 #include "tunewright/graph.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Every policy and recipe that needs nothing but the standard library.
+// Every policy and recipe that needs only the standard library.
 
 #include "tunewright/adaptations/aligned.hpp"
 #include "tunewright/adaptations/fine_tune.hpp"

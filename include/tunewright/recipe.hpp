@@ -23,14 +23,14 @@
 
 namespace tunewright {
 
-/// A recipe is a struct naming one type a slot; a variant derives from it and names again what differs:
+/// A recipe is a struct that names one type per slot. A variant derives from it and redefines slots:
 ///
 ///   struct Mine : recipes::Ansor<Space, Measurer> { using sampler = samplers::TopK; };
 ///
 /// Slots: space, featurizer, model, draft, explorer, sampler, filter, adaptation, measurer.
 ///
-/// `Parts` holds the built policies, with the settings of the recipe (recipe/settings.hpp), and what a run needs
-/// besides. Each is an aggregate, so options read as sentences, in the order of the members:
+/// `Parts` holds the policies, with the settings of the recipe (recipe/settings.hpp), and the other state of a run. All
+/// are aggregates, so options are designated initialisers, in the order of the members:
 ///
 ///   Tuner<Mine> tuner{{.explorer = {.population = 256}, .seed = 7}};
 template <class Recipe>
@@ -53,15 +53,15 @@ struct Parts {
   std::uint64_t seed = 0;          ///< same seed, same history
   unsigned threads = 1;            ///< for exploring, filtering and featurizing; does not change the result
   Clock clock = steady_seconds();  ///< read for budgets and reports only
-  TrainingSet training{};          ///< what the model may learn from; grows with every session over these parts
-  /// Configurations of a task to measure before any other, as a store of schedules gives them (`data::ScheduleStore`).
-  /// What is measured already or refused by the filter is left out. The search goes on from the fastest.
+  TrainingSet training{};          ///< training data of the model; grows with every session over these parts
+  /// Configurations of a task to measure before any other, for example from a store of schedules
+  /// (`data::ScheduleStore`). Measured and rejected ones are skipped. The search continues from the fastest.
   std::function<std::vector<config_t<typename Recipe::space>>(const typename Recipe::space&, const Task&)> starts{};
 };
 
-/// Names the slot, the contract, what is missing and the page of every part of a recipe that does not fit. A class that
-/// takes a recipe calls it once: `static_assert(check_recipe<Recipe>())`. Where the space is no `SearchSpace`, what
-/// is judged with it is left for later; samplers and adaptations are judged beside any model.
+/// Reports slot, contract, missing capability and documentation page of every part of a recipe that does not fit. A
+/// class template over a recipe calls it once: `static_assert(check_recipe<Recipe>())`. If the space is not a
+/// `SearchSpace`, parts that depend on it are not checked; samplers and adaptations are checked with any model.
 template <class R>
 consteval bool check_recipe() {
   static_assert(
@@ -91,7 +91,7 @@ consteval bool check_recipe() {
   static_assert(
       requires { typename R::measurer; },
       "recipe: slot 'measurer' is missing; name a type for it or derive from a recipe (docs/recipes.md)");
-  // Contracts are checked only where there is a type for every slot, so that a missing one is the only thing reported.
+  // Contracts are checked only if every slot has a type, so that a missing slot is the only error.
   if constexpr (requires {
                   typename R::space;
                   typename R::featurizer;
@@ -117,7 +117,7 @@ consteval bool check_recipe() {
         check_slots::measurer<typename R::measurer, program_t<Space>>();
     }
     if constexpr (!CostModel<Model>) check_slots::model<Model>();
-    // Beside a faulty model, what any model would not help is reported as well.
+    // If the model is faulty, checks against a model with every capability, to report independent errors as well.
     using Judged = std::conditional_t<CostModel<Model>, Model, near_misses::ModelWithAll>;
     if constexpr (!SamplerFor<typename R::sampler, Judged>) check_slots::sampler<typename R::sampler, Judged>();
     if constexpr (!AdaptationFor<typename R::adaptation, Judged>)
@@ -127,14 +127,14 @@ consteval bool check_recipe() {
   return true;
 }
 
-/// Says what a class lacks to schedule the tasks of a network, as `check_recipe` does for the parts of a recipe.
+/// Reports what a class lacks to be a `TaskScheduler`, as `check_recipe` does for the parts of a recipe.
 template <class S>
 consteval bool check_scheduler() {
   if constexpr (!TaskScheduler<S>) check_slots::scheduler<S>();
   return true;
 }
 
-/// `Parts` of a recipe that has been checked: what does not fit is reported before any part is built.
+/// `Parts` of a checked recipe: errors are reported before any part is built.
 template <class Recipe>
 struct CheckedParts {
   static_assert(check_recipe<Recipe>());

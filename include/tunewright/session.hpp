@@ -30,8 +30,7 @@
 
 namespace tunewright {
 
-/// One task being searched, round by round: `ask` for candidates, measure them here or anywhere, `tell` what
-/// came out.
+/// The search of one task, round by round: `ask` for candidates, measure them here or elsewhere, `tell` the outcomes.
 ///
 ///   pool  = explorer.explore(space, task, rank, seeds)   // [P]    rank: the draft, or else the model
 ///   pool  = filter.keep(pool)                            //        static limits, learned validity
@@ -41,20 +40,19 @@ namespace tunewright {
 ///   runs  = measurer.measure(space.lower(batch))         // [B]    Timing or Failure
 ///   history.append; filter.learn; adaptation.update(model)
 ///
-/// Until the model has learned from a valid measurement, batches are drawn directly from the space, unless a
-/// draft can rank. A model with a member `trained() -> bool` says itself whether it has learned, so a
-/// pretrained one is used at once. `Parts::starts` come before all that.
+/// Until the model has learned from a valid measurement, batches are random samples of the space, unless there is a
+/// draft. A model with a member `trained() -> bool` decides itself whether it has learned, so a pretrained model is
+/// used at once. `Parts::starts` come first.
 ///
-/// A candidate that is measured here is lowered once, by `measure`, if the space summarizes it (`SummarizingSpace`),
-/// and described once: rows that `ask` made for the model, or `measure` while it had the program, are those that `tell`
-/// adds to the training data. What was not asked here, or only taken over from a journal, is described by `measure` or
+/// If the space has summaries (`SummarizingSpace`), a candidate is lowered only once, by `measure`. It is featurized
+/// once: `tell` adds the rows that `ask` computed for the model, or `measure` from the lowered program, to the training
+/// data. Candidates that were not asked from this session, or that come from a journal, are featurized by `measure` or
 /// `tell`.
 ///
-/// A session refers to `parts`, which must outlive it; sessions over the same parts share model and training
-/// data.
+/// A session refers to `parts`, which must outlive it; sessions over the same parts share model and training data.
 ///
-/// Determinism: (seed, task, history) decide the next batch; `ask` without `tell` repeats itself unless the
-/// explorer keeps state.
+/// Determinism: (seed, task, history) determine the next batch; `ask` without `tell` repeats itself unless the explorer
+///              keeps state.
 template <class Recipe>
 class Session {
   static_assert(check_recipe<Recipe>());
@@ -76,8 +74,8 @@ class Session {
   [[nodiscard]] unsigned round() const noexcept { return state_.round; }
   [[nodiscard]] const ReasonCounts& rejected() const noexcept { return state_.rejected; }
 
-  /// At most `n` new candidates; none when the space gives nothing new. Throws `std::invalid_argument` when
-  /// it never did, for an `n` of 0, and where a `BoundedExplorer` leaves the sampler nothing to choose.
+  /// Returns at most `n` new candidates; none if the space has no more. Throws `std::invalid_argument` if the space
+  /// never had any, for `n` = 0, and if a `BoundedExplorer` leaves the sampler no choice.
   [[nodiscard]] Batch ask(std::size_t n) {
     check_asked(n);
     if constexpr (BoundedExplorer<typename Recipe::explorer> && !IndifferentSampler<typename Recipe::sampler>)
@@ -122,11 +120,10 @@ class Session {
     return batch;
   }
 
-  /// Lowers and measures a batch with the measurer of the recipe; `sink` sees each outcome as soon as it is
-  /// known.
+  /// Lowers and measures a batch with the measurer of the recipe; `sink` receives each outcome as soon as it is known.
   [[nodiscard]] std::vector<Outcome> measure(std::span<const Candidate<Config>> batch, const OutcomeSink& sink = {}) {
     if constexpr (BestAwareMeasurer<typename Recipe::measurer>) {
-      // Also where there is none: the measurer may remember that of another search.
+      // Also without a best, because the measurer may remember that of another search.
       const auto* best = history_.best();
       parts_.measurer.note_best(state_.task, Seconds(best != nullptr ? best->cost_s() : 0));
     }
@@ -148,17 +145,17 @@ class Session {
     }
   }
 
-  /// Takes what measuring `batch` gave: one outcome a candidate, in the same order. Throws `std::invalid_argument`,
-  /// before anything is learned, for another number of outcomes, for latencies that are not positive and finite, and
-  /// for candidates that were told before.
+  /// Takes the outcomes of `batch`, one per candidate, in the same order. Throws `std::invalid_argument`, before
+  /// learning anything, for another number of outcomes, for latencies that are not positive and finite, and for
+  /// candidates that were told before.
   void tell(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes) {
     take(batch, outcomes, false);
     update_model();
     ++state_.round;
   }
 
-  /// Takes measurements over from a journal. Returns how many were not, by reason. The search goes on after
-  /// the last round recorded, as if these trials had been measured now.
+  /// Takes over measurements from a journal. Returns the number of rejected records by reason. The search continues
+  /// after the last recorded round, as if these trials had been measured now.
   ReasonCounts recall(std::span<const Record> records) {
     const std::size_t before = history_.size();
     ReasonCounts unusable = take_over(records);
@@ -166,8 +163,8 @@ class Session {
     return unusable;
   }
 
-  /// Does what `recall` does, but leaves the model as it is: of several sessions over the same parts, the last one
-  /// updates it for all.
+  /// Like `recall`, but leaves the model unchanged: with several sessions over the same parts, the last one updates it
+  /// for all.
   ReasonCounts take_over(std::span<const Record> records) {
     auto found = spaces::decode_records(parts_.space, state_.task, records, state_.compiler);
     if (!found.batch.empty()) {
@@ -178,7 +175,7 @@ class Session {
     return std::move(found.unusable);
   }
 
-  /// Teaches the model everything that sessions over the same parts have taken.
+  /// Trains the model on the data of all sessions over the same parts.
   void update_model() {
     const TrainingSet::Data data = parts_.training.assemble();
     parts_.adaptation.update(parts_.model, data.x, std::span<const float>(data.y),
@@ -221,7 +218,7 @@ class Session {
       return history_.valid() > 0;
   }
 
-  /// At most `n` of the configurations that the search was given to start with.
+  /// At most `n` of the given start configurations.
   [[nodiscard]] Batch unmeasured_starts(std::size_t n) {
     Batch batch;
     if (starts_.empty()) return batch;
@@ -234,7 +231,7 @@ class Session {
     return batch;
   }
 
-  // What the explorer finds and the filter keeps.
+  // The configurations that the explorer finds and the filter keeps.
   [[nodiscard]] std::vector<Config> explore(std::size_t n, const KeySet& excluded, Rng rng) {
     const auto rank_for_explorer = [this](std::span<const Config> configs, std::span<float> score) {
       rank(configs, score);
@@ -247,7 +244,7 @@ class Session {
         rng));
   }
 
-  // Scores `configs` by the draft, or else the model, and counts what the filter rejects.
+  // Scores `configs` by the draft, or else the model, and counts rejections by the filter.
   void rank(std::span<const Config> configs, std::span<float> score) {
     add_counts(state_.rejected, CandidateRanking<Recipe>(parts_, state_.task, state_.ranked).rank(configs, score));
   }
@@ -270,7 +267,7 @@ class Session {
     }
   }
 
-  /// Rows of `configs`, whose keys are `keys`; those that `known` lacks are described and added to it.
+  /// The rows of `configs`, whose keys are `keys`; rows missing in `known` are computed and added to it.
   [[nodiscard]] FeatureBatch rows_of(std::span<const Config> configs, std::span<const std::uint64_t> keys,
                                      DescribedRows& known) const {
     std::vector<std::uint64_t> missing;
@@ -287,7 +284,7 @@ class Session {
   }
 
   [[nodiscard]] std::vector<Config> keep(std::vector<Config> pool) {
-    // Ranking has asked the filter about what it described.
+    // The filter has already judged the configurations that ranking featurized.
     const auto is_known = [&](const Config& config) { return state_.ranked.contains(parts_.space.key(config)); };
     if (std::all_of(pool.begin(), pool.end(), is_known)) return pool;
     std::vector<char> is_kept(pool.size());

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Start reading here. A tuner repeats rounds (session.hpp draws one) until the budget is used:
+// Start reading here. A tuner repeats rounds (see session.hpp) until the budget is used:
 //
 //   while budget remains
 //     batch = session.ask(n)           explore, filter, featurize, predict, select
 //     runs  = session.measure(batch)   lower, compile, run
 //     session.tell(batch, runs)        remember, learn
 //
-// Then: what each policy owes, <family>/concept.hpp; which policies make a paper, recipes/; one policy, e.g.
+// Then read the contracts of the policies (<family>/concept.hpp), a recipe (recipes/) and one policy, such as
 // explorers/evolutionary.hpp.
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 
 namespace tunewright {
 
-/// What a run found.
+/// The result of a run.
 template <class Config>
 struct Run {
   History<Config> history;
@@ -48,9 +48,9 @@ struct Run {
 ///
 /// Running several tasks on one tuner shares its model and training data, as Ansor does.
 ///
-/// An aggregate over its parts, so that a compiler names the option that a policy lacks or that stands out of order.
+/// An aggregate over its parts, so that compiler errors name an option that is unknown or out of order.
 ///
-/// Determinism: same seed, task, journal and measurements give the same history at any number of threads.
+/// Determinism: the same seed, task, journal and measurements give the same history at any number of threads.
 template <class Recipe>
 struct Tuner : CheckedParts<Recipe>::type {
   using Config = typename Session<Recipe>::Config;
@@ -118,9 +118,9 @@ struct Tuner : CheckedParts<Recipe>::type {
     return found;
   }
 
-  /// Measures the `count` fastest trials of a run of `task` once more, in turns, and returns them with the
-  /// new outcomes, fastest first. Minutes may lie between two measurements of a run; what wins here wins
-  /// under equal conditions.
+  /// Measures the `count` fastest trials of a run of `task` again, alternately, and returns them with the new outcomes,
+  /// fastest first. Minutes may lie between two measurements of a run; here all candidates run under the same
+  /// conditions.
   [[nodiscard]] std::vector<Trial<Config>> confirm(const Task& task, const Run<Config>& run, std::size_t count = 5)
     requires ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>
   {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a search over a space of your own needs, and nothing but the standard library. The other policies that need no
-// library are in policies.hpp; what needs one is in the header of its component: data, gzip, graph, reference, eigen,
-// orc, nvrtc. The recipes of papers are in recipes.hpp.
+// Everything for a search over a space of your own, with nothing but the standard library. policies.hpp has all
+// policies that need no other library; the others are in the header of their component: data, gzip, graph, reference,
+// eigen, orc, nvrtc. recipes.hpp has the recipes of papers.
 
 #include "tunewright/adaptations/none.hpp"
 #include "tunewright/adaptations/refit.hpp"

@@ -26,7 +26,7 @@ using namespace tunewright;
 namespace manual {
 
 // [snippet-begin space]
-/// Tile sizes 1 to 64 of one loop. A program is the tile size itself.
+/// Tile sizes 1 to 64 of one loop. The tile size is also the program.
 struct TileSizes {
   using config_type = int;
   using program_type = int;
@@ -73,7 +73,7 @@ static_assert(FeaturizerFor<TileItself, TileSizes>);
 // [snippet-begin model]
 /// score(p) = -|first feature of p - that of the fastest program seen|
 struct NearTheBest {
-  std::optional<float> best{};  ///< what was learned
+  std::optional<float> best{};  ///< the learned feature
 
   void predict(const FeatureBatch& x, std::span<float> score) const {
     models::check_predict_sizes("NearTheBest", x, score.size());
@@ -109,7 +109,7 @@ struct LargeTilesFirst {
 static_assert(DraftModelFor<LargeTilesFirst, TileSizes>);
 
 // [snippet-begin explorer]
-/// One neighbour of each configuration worth starting from, and random ones besides.
+/// Random configurations and one neighbour of each seed.
 struct Neighbours {
   template <SearchSpace S>
   std::vector<config_t<S>> explore(const S& space, const Task& task, const Guidance<config_t<S>>& guidance,
@@ -123,7 +123,7 @@ struct Neighbours {
     }
     std::vector<float> score(pool.size());
     guidance.rank(pool, score);
-    std::size_t next = 0;  // what ranks -infinity must not come back
+    std::size_t next = 0;  // must not return candidates that rank -infinity
     std::erase_if(pool, [&](const auto&) { return std::isinf(score[next++]); });
     return pool;
   }
@@ -132,7 +132,7 @@ struct Neighbours {
 static_assert(ExplorerFor<Neighbours, TileSizes>);
 
 // [snippet-begin sampler]
-/// Chooses from the best to the worst of the pool, at even distances.
+/// Chooses evenly spaced ranks from the best to the worst of the pool.
 struct EvenlySpread {
   template <CostModel M>
   std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score, std::size_t n,
@@ -166,7 +166,7 @@ struct EvenTiles {
 static_assert(FilterFor<EvenTiles, TileSizes>);
 
 // [snippet-begin adaptation]
-/// Trains the model anew after every other batch.
+/// Trains the model from scratch after every other batch.
 struct EveryOtherBatch {
   std::size_t batches = 0;  ///< run-time state
 
@@ -179,7 +179,7 @@ struct EveryOtherBatch {
 static_assert(AdaptationFor<EveryOtherBatch, NearTheBest>);
 
 // [snippet-begin measurer]
-/// A machine that likes tiles of 32 best and cannot run large ones.
+/// A machine on which tiles of 32 are fastest and large tiles fail.
 struct MadeUpMachine {
   std::vector<Outcome> measure(const Task&, std::span<const int> programs) const {
     std::vector<Outcome> outcomes;
@@ -197,13 +197,13 @@ struct MadeUpMachine {
 static_assert(MeasurerFor<MadeUpMachine, int>);
 
 // [snippet-begin scheduler]
-/// The task that takes most of the latency of the network, as long as it is not finished.
+/// Chooses the unfinished task with the largest share of the network's latency.
 struct LongestFirst {
   std::size_t next(std::span<const schedulers::TaskState> tasks, Rng&) const {
     const std::size_t unvisited = schedulers::first_unvisited(tasks);
     if (unvisited < tasks.size()) return unvisited;
     return schedulers::least_open(tasks, [&](std::size_t t) {
-      // Rounds divide, so that a task that gets no faster leaves its place to others.
+      // Dividing by the rounds gives other tasks a turn if this one does not improve.
       return -tasks[t].weight * tasks[t].best_s() / static_cast<double>(tasks[t].rounds.size());
     });
   }

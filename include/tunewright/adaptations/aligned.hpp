@@ -12,27 +12,28 @@
 
 namespace tunewright::adaptations {
 
-/// Trains on measurements of another device together with one's own, after moving the former to where the
-/// latter lie.
+/// Trains on measurements of this device and, after aligning their features, of another device.
 ///
-///   model.fit( map(source) + own )     map fitted from the rows of the source to one's own, labels unseen
+///   model.fit( map(source) + own )     map fitted from the rows of the source to the own rows, without labels
 ///
-/// Source programs keep groups of their own, so ranking losses compare within a device only.
+/// Source programs have separate groups, so ranking losses compare only within a device.
 ///
-/// `Coral` (adaptations/coral.hpp) and `FeatureMap` (adaptations/feature_map.hpp) name the two maps there are.
+/// `Coral` (adaptations/coral.hpp) and `FeatureMap` (adaptations/feature_map.hpp) are the two existing maps.
 ///
 /// Models:      AdaptationFor<M> for every CostModel M.
 /// Shapes:      `source` and own data have the same columns.
 /// Cost:        one fit of the map and one of the model, on both sets.
 /// Determinism: that of the model.
-/// Until there is own data the model stays as it is: train it on the source, or load it, before.
-/// Errors:      `std::invalid_argument` for a `source` that is none, and for options out of their range; what the
+/// Errors:      `std::invalid_argument` for an empty or inconsistent `source`, and for options out of range; errors of
+///              the model.
+///
+/// Without own data the model is unchanged: train it on the source, or load it, before the search.
 ///              model refuses.
 template <class Map>
 struct Aligned {
   LabelledPrograms source{};       ///< features, labels and groups measured on the other device
   Map map{};                       ///< refitted at every update
-  double most_source_per_own = 0;  ///< at most so many source programs an own one; 0: all of them
+  double most_source_per_own = 0;  ///< maximum number of source programs per own one; 0: all of them
   double min_growth = 0;           ///< share of new programs that makes a fit worth it, at least 0
 
   std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last fit

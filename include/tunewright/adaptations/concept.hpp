@@ -9,16 +9,16 @@
 
 namespace tunewright {
 
-/// Decides how the cost model follows new measurements.
+/// Decides how new measurements update the cost model.
 ///
-/// `update(model, x, y, group)` is called after every batch with everything the session has: features `x` of
-/// N candidates, labels `y` [N] in [0, 1] (best of the task / cost, failed = 0; a new best has rescaled older
-/// ones) and `group` [N], equal for candidates of one task.
+/// `update(model, x, y, group)` is called after every batch with all data of the session: features `x` of N candidates,
+/// labels `y` [N] in [0, 1] (best latency of the task / latency, 0 if failed; a new best rescales older ones) and
+/// `group` [N], equal for candidates of one task.
 ///
-/// An adaptation that needs more of the model than `CostModel` (its weights, say) constrains its `update`;
-/// the slot check then names the mismatch.
+/// An adaptation that needs more of the model than `CostModel`, such as its weights, constrains its `update`; the slot
+/// check then names the mismatch.
 ///
-/// Semantics the compiler cannot see: the same calls leave the same model.
+/// Semantics the compiler cannot see: the same calls give the same model.
 template <class A, class M>
 concept AdaptationFor =
     CostModel<M> && requires(A& adaptation, M& model, const FeatureBatch& x, std::span<const float> y,

@@ -20,41 +20,39 @@
 
 namespace tunewright::adaptations {
 
-/// Ten steps of stochastic gradient descent, as TenSet fine-tunes.
+/// Ten steps of stochastic gradient descent, as in TenSet.
 [[nodiscard]] nn::Training tenset_fine_tuning();
 
-/// Ten epochs of stochastic gradient descent, as Pruner fine-tunes: no decay of weights, no limit on gradients.
+/// Ten epochs of stochastic gradient descent without weight decay and gradient clipping, as in Pruner.
 [[nodiscard]] nn::Training pruner_fine_tuning();
 
-/// Trains a network that was trained elsewhere on one's own measurements, the whole of it or some layers.
+/// Fine-tunes a pretrained network, or some of its layers, on the measurements of the search.
 ///
-///   adaptations::FineTune{.trained = {"attention", "output"}}      everything else keeps its bits
-///   adaptations::FineTune{.frozen = {"encoder"}}                   the other way round
+///   adaptations::FineTune{.trained = {"attention", "output"}}      all other layers keep their bits
+///   adaptations::FineTune{.frozen = {"encoder"}}                   all others are trained
 ///
-/// Layers are named by how their names begin; `model.blocks()` lists them.
+/// Layers are given by name prefix; `model.blocks()` lists them.
 ///
-/// Paper:       Zheng et al., TenSet, NeurIPS Datasets 2021 (all layers); Verma et al., arXiv 2304.05430 (the
-///              attention head only).
+/// Paper:       Zheng et al., TenSet, NeurIPS Datasets 2021 (all layers); Verma et al., arXiv 2304.05430 (only the
+///              attention head).
 /// Models:      AdaptationFor<M> for every FineTunableCostModel M.
 /// Cost:        one training of the model by `training`.
 /// Determinism: that of the model.
-/// Errors:      `std::invalid_argument` for a model that has learned nothing, for layers it does not have, and
-///              for options out of their range.
-/// Deviates:    every update starts again at the source's weights, so that all measurements have the same part
-///              in the result; the papers fine-tune once. By default a tenth of the learning rate of the
-///              model's own training.
+/// Errors:      `std::invalid_argument` for an untrained model, for unknown layers, and for options out of range.
+/// Deviates:    every update starts again at the source's weights, so that all measurements have the same weight; the
+///              papers fine-tune once. The default is a tenth of the learning rate of the model's own training.
 struct FineTune {
   std::vector<std::string> frozen{};       ///< layers that keep their weights
-  std::vector<std::string> trained{};      ///< or those alone that do not; one of both stays empty
-  std::optional<nn::Training> training{};  ///< nothing: the model's own, at a tenth of its learning rate
-  bool from_source = true;                 ///< start every update at the source's weights; false: at the last ones
-  bool refit_input_scale = false;          ///< scale inputs by one's own programs instead of the source's
+  std::vector<std::string> trained{};      ///< or the only layers to train; one of both must be empty
+  std::optional<nn::Training> training{};  ///< empty: the model's own, at a tenth of its learning rate
+  bool from_source = true;                 ///< start every update at the source's weights; false: at the latest ones
+  bool refit_input_scale = false;          ///< scale inputs by the programs of the search instead of the source's
   double min_growth = 0;                   ///< share of new programs that makes it worth it, at least 0
 
   std::vector<float> source_weights{};  ///< run-time state: those of the first update
   std::size_t fitted_candidates = 0;    ///< run-time state: programs of the last training
 
-  /// Throws `std::invalid_argument` for a model without weights and for layers that it does not have.
+  /// Throws `std::invalid_argument` for a model without weights and for unknown layers.
   template <FineTunableCostModel M>
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(min_growth >= 0, "FineTune", "min_growth", min_growth, "a share, 0 to train after every batch");

@@ -14,30 +14,30 @@
 
 namespace tunewright::adaptations {
 
-/// Transfers by `A` as long as that ranks one's own programs better than a model trained on them alone, and
-/// falls back to the latter where it does not: knowledge of an unrelated device does harm.
+/// Protects against negative transfer: uses `A` as long as its model ranks the own programs at least as well as a model
+/// trained only on them, and otherwise that model.
 ///
-///   each of `folds` parts of the own programs is ranked by the model that A makes of the others, and by one
-///   fitted on the others; pairwise accuracies, averaged.  transfer iff  with A + margin >= without
+///   each of `folds` parts of the own programs is ranked by the model that A makes from the others, and by one
+///   fitted on the others; pairwise accuracies are averaged.  transfer iff  with A + margin >= without
 ///
-/// Judged again whenever there are `min_growth` more programs; a verdict can change both ways.
+/// The comparison is repeated whenever there are `min_growth` more programs; a verdict can change both ways.
 ///
 ///   adaptations::Guarded<adaptations::FineTune, models::Mlp>{.transfer = {.frozen = {"encoder"}}}
 ///
-/// Paper:       the need shows in Verma et al., arXiv 2304.05430, table 7, where transfer to one of four devices
-///              makes programs many times slower; the remedy is ours.
+/// Paper:       motivated by Verma et al., arXiv 2304.05430, table 7, where transfer to one of four devices makes
+///              programs many times slower; the method is ours.
 /// Models:      AdaptationFor<M> if A is one.
-/// Cost:        2 `folds` trainings when it judges, two otherwise at most.
+/// Cost:        2 `folds` trainings for a comparison, at most two otherwise.
 /// Determinism: that of A and M.
-/// Errors:      `std::invalid_argument` for options out of their range; what A and M refuse.
+/// Errors:      `std::invalid_argument` for options out of range; errors of A and M.
 template <class A, CostModel M>
   requires AdaptationFor<A, M>
 struct Guarded {
   A transfer{};
   unsigned folds = 3;               ///< at least 2
-  std::size_t least_programs = 32;  ///< fewer are no basis for a verdict: transfer
-  double margin = 0;                ///< by how much the transfer may be worse
-  double min_growth = 0.5;          ///< share of new programs that makes another verdict worth it, at least 0
+  std::size_t least_programs = 32;  ///< transfers without a comparison below this number
+  double margin = 0;                ///< accepted loss of accuracy by the transfer
+  double min_growth = 0.5;          ///< share of new programs that triggers another comparison, at least 0
 
   bool fell_back = false;                          ///< run-time state: the verdict
   double accuracy_with = 0, accuracy_without = 0;  ///< run-time state: what it was based on

@@ -11,29 +11,29 @@
 
 namespace tunewright::adaptations {
 
-/// Trains a network on from its present weights, a few steps at a time, and anew now and then.
+/// Continues training a network for a few steps after each batch, and occasionally trains it from scratch.
 ///
-///   train when   candidates now - candidates at the last training >= min_growth * candidates at the last training
-///   anew         the first time, and when candidates now >= renewal_factor * candidates when last trained anew
-///   on           else: at least `steps` mini-batches, in whole passes over everything measured so far
+///   train when    candidates now - candidates at the last training >= min_growth * candidates at the last training
+///   from scratch  the first time, and when candidates now >= renewal_factor * candidates at the last such training
+///   continued     else: at least `steps` mini-batches, in whole passes over all measurements so far
 ///
-/// Where measuring a batch takes as long as some hundred mini-batches, training anew after each takes most of a
-/// search. Training on costs a few steps; training anew at doublings costs all of them twice at most, keeps the
-/// scale of the inputs in step with the data and forgets what the first handful of programs suggested.
+/// If measuring a batch takes as long as some hundred mini-batches, training from scratch after each would dominate the
+/// search. Continued training costs a few steps. Training from scratch whenever the data doubles costs at most twice
+/// one training on all data, updates the scale of the inputs and discards the influence of the first few programs.
 ///
-/// Models:      AdaptationFor<M> for every FineTunableCostModel M. What a model learned elsewhere is forgotten by the
-///              first update: see `FineTune`.
+/// Models:      AdaptationFor<M> for every FineTunableCostModel M. The first update discards pretrained weights: see
+///              `FineTune`.
 /// Shapes:      x (R, D) in N candidates, y [N], group [N].
 /// Cost:        one training, of the model's own length or of at least `steps` mini-batches.
 /// Determinism: that of the model.
-/// Errors:      `std::invalid_argument` for options out of their range; what the model refuses.
+/// Errors:      `std::invalid_argument` for options out of range; errors of the model.
 struct IncrementalRefit {
-  unsigned steps = 20;        ///< mini-batches when trained on, at least 1
-  double renewal_factor = 2;  ///< at least 1, which is always anew; infinity: anew only once
-  double min_growth = 0.1;    ///< share of new candidates that makes training worth it, at least 0
+  unsigned steps = 20;        ///< mini-batches of a continued training, at least 1
+  double renewal_factor = 2;  ///< at least 1, which is always from scratch; infinity: from scratch only once
+  double min_growth = 0.1;    ///< share of new candidates that triggers training, at least 0
 
-  std::size_t renewed_candidates = 0;  ///< run-time state: N when it was last trained anew
-  std::size_t trained_candidates = 0;  ///< run-time state: N when it was last trained
+  std::size_t renewed_candidates = 0;  ///< run-time state: N at the last training from scratch
+  std::size_t trained_candidates = 0;  ///< run-time state: N at the last training
 
   /// Throws `std::invalid_argument` for options out of range.
   template <FineTunableCostModel M>

@@ -14,7 +14,7 @@
 
 namespace tunewright::adaptations {
 
-/// Measurements to learn from: `fit`'s arguments in one piece.
+/// Training data: the arguments of `fit` in one struct.
 struct LabelledPrograms {
   FeatureBatch x{};                    ///< N programs
   std::vector<float> y{};              ///< [N], throughput / best of its task on its device
@@ -22,18 +22,18 @@ struct LabelledPrograms {
 
   [[nodiscard]] std::size_t size() const noexcept { return y.size(); }
 
-  /// Throws `std::invalid_argument` unless there is a program, and one label and group number each.
+  /// Throws `std::invalid_argument` unless there is a program, and one label and group number per program.
   void check(const char* who) const;
 
-  /// Appends programs that were measured elsewhere: their group numbers follow those that are there, so that
-  /// no two of both are compared.
+  /// Appends programs measured elsewhere, with group numbers after the existing ones, so that programs of the two sets
+  /// are never compared.
   void append_apart(const FeatureBatch& programs, std::span<const float> labels, std::span<const std::uint32_t> groups);
 
   [[nodiscard]] LabelledPrograms subset(std::span<const std::size_t> programs) const;
 };
 
-/// At most `most` of the positions below `n`, ascending: the first of one fixed random order, so that a larger
-/// share contains a smaller one.
+/// At most `most` of the positions below `n`, ascending: the first of a fixed random order, so that a larger sample
+/// contains a smaller one.
 [[nodiscard]] std::vector<std::size_t> fixed_share(std::size_t n, std::size_t most);
 
 }  // namespace tunewright::adaptations

@@ -9,12 +9,12 @@
 
 namespace tunewright::adaptations {
 
-/// A model that sees programs of a new device as if they were programs of the device it was trained on.
+/// Maps programs of a new device to the device on which a model was trained.
 ///
 ///   Mapped<models::Gbdt, alignment::Columns> model{.model = trained_on_a4000};
 ///   model.map.fit(programs_of_the_new_device, programs_of_the_a4000);
 ///
-/// It serves models whose training data are gone; where they are at hand, `FeatureMap` and `Coral` train on them.
+/// For models whose training data are lost; if the data exist, `FeatureMap` and `Coral` train on them.
 ///
 /// Models:      CostModel; ParametricCostModel where M is one.
 /// Cost:        that of M, and of the map.
@@ -22,7 +22,7 @@ namespace tunewright::adaptations {
 template <CostModel M, class Map>
 struct Mapped {
   M model{};
-  Map map{};  ///< from the new device to the old one; leaves programs as they are until it is fitted
+  Map map{};  ///< from the new device to the old one; the identity until it is fitted
 
   void predict(const FeatureBatch& x, std::span<float> score) const { model.predict(map.apply(x), score); }
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
@@ -34,7 +34,7 @@ struct Mapped {
   {
     return model.parameters();
   }
-  /// That of the model, or true: what is given is meant to be trained.
+  /// That of the model, or true: the given model is assumed to be trained.
   [[nodiscard]] bool trained() const {
     if constexpr (requires { model.trained(); })
       return model.trained();

@@ -18,30 +18,28 @@
 
 namespace tunewright::adaptations {
 
-/// Trains a copy of a network that was trained elsewhere again and again from its source, which follows
-/// slowly: what many measurements agree on stays, what few of them say is forgotten at the next training.
+/// Trains a copy of a pretrained network, each time starting from slow weights that follow the trained ones: the
+/// agreement of many measurements is kept, the effect of a few is lost at the next training.
 ///
-///   net <- slow;   train net on everything measured here;   rank by net
+///   net <- slow;   train net on all measurements of the search;   rank by net
 ///   Released   slow <- m slow + (1 - m) net                 m = momentum
 ///   Printed    slow <- m slow + (1 - m) (net - slow)
 ///
-/// Paper:       Qiao et al., Pruner (MoA-Pruner), ASPLOS 2025. Printed is its formula, in which the gradient of
-///              the trained network takes the place of its weights, read as what training changed; Released is
-///              the code that its measurements were made with, an average of weights. Printed makes the slow
-///              weights smaller by m each time and does not copy for m = 0.
+/// Paper:       Qiao et al., Pruner (MoA-Pruner), ASPLOS 2025. Printed is its formula, with the gradient of the trained
+///              network interpreted as its change by training; Released is the code behind its measurements, an average
+///              of weights. Printed shrinks the slow weights by m each time and does not copy for m = 0.
 /// Models:      AdaptationFor<M> for every FineTunableCostModel M.
 /// Cost:        one training in every `every` updates.
 /// Determinism: that of the model.
-/// Errors:      `std::invalid_argument` for a model that has learned nothing, and for options out of their range.
-/// Deviates:    the first update trains, so that the first batch already counts; the code waits for the
-///              `every`-th.
+/// Errors:      `std::invalid_argument` for an untrained model, and for options out of range.
+/// Deviates:    the first update trains, so that the first batch already counts; the code waits for the `every`-th.
 struct Momentum {
   enum class Form : std::uint8_t { Released, Printed };
   Form form = Form::Released;
-  double momentum = 0.99;                  ///< m, in [0, 1]: 1 keeps the source for ever, 0 forgets it
-  unsigned every = 4;                      ///< updates from one training to the next, at least 1
-  std::optional<nn::Training> training{};  ///< nothing: the model's own
-  bool refit_input_scale = true;           ///< scale inputs by what was measured here, as the code does
+  double momentum = 0.99;                  ///< m, in [0, 1]: 1 keeps the source forever, 0 forgets it
+  unsigned every = 4;                      ///< updates per training, at least 1
+  std::optional<nn::Training> training{};  ///< empty: the model's own
+  bool refit_input_scale = true;           ///< scale inputs by the programs of the search, as the code does
 
   std::vector<float> slow{};  ///< run-time state: the slow weights; those of the model before the first update
   unsigned updates = 0;       ///< run-time state

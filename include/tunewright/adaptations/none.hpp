@@ -5,7 +5,7 @@
 
 namespace tunewright::adaptations {
 
-/// Leaves the model as it is: pretrained models, and models that do not learn.
+/// Leaves the model unchanged, for pretrained models and models that do not learn.
 struct None {
   template <CostModel M>
   void update(M&, const FeatureBatch&, std::span<const float>, std::span<const std::uint32_t>) const {}

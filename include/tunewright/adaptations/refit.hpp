@@ -8,21 +8,21 @@
 
 namespace tunewright::adaptations {
 
-/// Trains the model anew on everything measured so far.
+/// Trains the model from scratch on all measurements so far.
 ///
 ///   fit when  (candidates now) - (candidates at the last fit)  >=  min_growth * (candidates at the last fit)
 ///
-/// `min_growth` = 0 fits after every batch, as Ansor does; 0.2 is what Ansor and MetaSchedule call adaptive
-/// training and keeps the total training time linear in the trials.
+/// `min_growth` = 0 fits after every batch, as Ansor does; 0.2 is what Ansor and MetaSchedule call adaptive training
+/// and makes the total training time linear in the trials.
 ///
 /// Paper:       Zheng et al., Ansor, OSDI 2020.
 /// Models:      AdaptationFor<M> for every CostModel M.
 /// Shapes:      x (R, D) in N candidates, y [N], group [N].
 /// Cost:        one fit, or nothing.
 /// Determinism: that of the model.
-/// Errors:      `std::invalid_argument` for a negative `min_growth`; what the model refuses.
+/// Errors:      `std::invalid_argument` for a negative `min_growth`; errors of the model.
 struct Refit {
-  double min_growth = 0;  ///< share of new candidates that makes a fit worth it, at least 0
+  double min_growth = 0;  ///< share of new candidates that triggers a fit, at least 0
 
   std::size_t fitted_candidates = 0;  ///< run-time state: N of the last fit
 

@@ -15,33 +15,32 @@
 
 namespace tunewright::adaptations {
 
-/// Trains one network on several devices at once: they share everything but the last layers, of which each
-/// device has its own.
+/// Trains one network jointly on several devices, with shared layers and one head per device.
 ///
-///   loss = sum over heads of the loss on the programs measured there;  head 0 is one's own, head i sources[i - 1]
+///   loss = sum over heads of the loss on the programs measured there;  head 0 is this device, head i sources[i - 1]
 ///
 ///   struct R : recipes::Tlp<...> { using adaptation = adaptations::SharedTrunk; };
 ///   Tuner<R> tuner{{.model = {.heads = 2}, .adaptation = {.sources = {measured_on_t4}}}};
 ///
 /// Paper:       Zhai et al., TLP, ASPLOS 2023 (MTL-TLP).
 /// Models:      AdaptationFor<M> for every MultiHeadCostModel M.
-/// Shapes:      sources and own programs have the same columns; their groups stay apart.
+/// Shapes:      sources and own programs have the same columns; their groups stay separate.
 /// Cost:        one training on all programs.
 /// Determinism: that of the model.
-/// Errors:      `std::invalid_argument` for another number of heads than sources and one, for sources that are
-///              none, and for options out of their range.
-/// Deviates:    MTL-TLP needs each program measured on every device and gives it one row of labels; here
-///              programs need not be the same, and one measured on two devices comes twice, which costs time
-///              but leaves the loss as it is.
-/// Until there are own measurements the model stays as it is.
+/// Errors:      `std::invalid_argument` unless there is one head more than sources, for empty or inconsistent sources,
+///              and for options out of range.
+/// Deviates:    MTL-TLP needs each program measured on every device, with one row of labels; here programs may differ,
+///              and a program measured on two devices appears twice, which costs time but does not change the loss.
+///
+/// Without own measurements the model is unchanged.
 struct SharedTrunk {
-  std::vector<LabelledPrograms> sources{};  ///< measured on other devices, one a head from head 1 on
-  double min_growth = 0;                    ///< share of new programs that makes it worth it, at least 0
+  std::vector<LabelledPrograms> sources{};  ///< measured on other devices, one per head from head 1 on
+  double min_growth = 0;                    ///< share of new programs that triggers training, at least 0
 
   std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last training
 
-  /// Throws `std::invalid_argument` for a model without exactly one head more than there are sources, and for
-  /// sources that do not fit together.
+  /// Throws `std::invalid_argument` unless the model has exactly one head more than sources, and for inconsistent
+  /// sources.
   template <MultiHeadCostModel M>
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(min_growth >= 0, "SharedTrunk", "min_growth", min_growth, "a share, 0 to train after every batch");

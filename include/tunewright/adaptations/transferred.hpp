@@ -15,14 +15,14 @@
 
 namespace tunewright::adaptations {
 
-/// A model trained elsewhere, and one that learns here, added up.
+/// The weighted sum of a pretrained model and a model that learns in the search.
 ///
 ///   score = offset + of_source * source score + of_own * own score
 ///
 ///   Transferred<models::Gbdt> model{.source = trained_on_a4000};
 ///
-/// Scores as the source does until `WarmStart` (or any other adaptation) trains it. `fit` knows nothing of the
-/// source: afterwards the own model scores alone.
+/// Scores like the source until `WarmStart` (or another adaptation) trains it. `fit` ignores the source: afterwards
+/// only the own model scores.
 ///
 /// Models:      CostModel for every two CostModels.
 /// Determinism: that of both.
@@ -35,7 +35,7 @@ struct Transferred {
   Source source{};  ///< trained, and never trained again
   Own own{};
 
-  double offset = 0, of_source = 1, of_own = 0;  ///< run-time state: what `WarmStart` found
+  double offset = 0, of_source = 1, of_own = 0;  ///< run-time state: set by `WarmStart`
 
   void predict(const FeatureBatch& x, std::span<float> score) const {
     models::check_predict_sizes("adaptations::Transferred", x, score.size());
@@ -54,7 +54,7 @@ struct Transferred {
     of_own = 1;
   }
 
-  /// Whether the model that counts most is trained, as far as it can tell: what is given is meant to be.
+  /// Whether the model with the larger weight is trained, as far as it can tell; a given model is assumed to be.
   [[nodiscard]] bool trained() const { return of_own == 0 ? trained(source) : trained(own); }
 
  private:

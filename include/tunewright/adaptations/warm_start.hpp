@@ -15,35 +15,34 @@
 
 namespace tunewright::adaptations {
 
-/// Believes a model trained elsewhere at first, and one's own measurements the more of them there are.
+/// Starts with a pretrained model and shifts weight to the own model as measurements accumulate.
 ///
 ///   w = 2^(-n / half_life_programs),  0 below least_share         n = own programs
 ///   Corrected    K + (1 - w) g            g fitted to y - K
 ///   Discounted   w K + g                  g fitted to y - w K
 ///   Blended      w L_s + (1 - w) L_o      own model fitted to y
 ///
-/// K is the line of least squares from the source's scores to y on the own programs, with a slope of at least
-/// 0; L_s and L_o shift and stretch the scores of both models to the mean and deviation of y. Before there are
-/// two different labels the source scores alone.
+/// K is the least-squares line from the source's scores to y on the own programs, with a slope of at least 0; L_s and
+/// L_o scale the scores of both models to the mean and deviation of y. Before there are two different labels, only the
+/// source scores.
 ///
-/// Corrected never forgets the source and is best where devices are alike; Discounted and Blended end with the
-/// own model alone. Corrections can be negative: they are learned as (g + 1) / 2, which stays in [0, 1], so
-/// Corrected and Discounted need an own model whose scores approximate labels (a squared loss). Blended suits
-/// models of any loss.
+/// Corrected never drops the source and is best for similar devices; Discounted and Blended end with the own model
+/// alone. Corrections can be negative: they are learned as (g + 1) / 2, which stays in [0, 1], so Corrected and
+/// Discounted need an own model whose scores approximate labels (a squared loss). Blended works with any loss.
 ///
-/// Paper:       Chen et al., AutoTVM, NeurIPS 2018, and its code: Discounted, 64 programs, 0.05, added before
-///              training as the margin of boosted trees.
+/// Paper:       Chen et al., AutoTVM, NeurIPS 2018, and its code: Discounted, 64 programs, 0.05, added before training
+///              as the margin of boosted trees.
 /// Models:      AdaptationFor<Transferred<S, O>>.
-/// Cost:        one fit of the own model, and predicting the own programs with the source.
+/// Cost:        one fit of the own model, and a prediction of the own programs by the source.
 /// Determinism: that of the models.
-/// Errors:      `std::invalid_argument` for options out of their range; what the own model refuses.
-/// Deviates:    AutoTVM's trees see the margin in every objective; a model of any kind can only be given other
-///              labels. Corrected is ours: AutoTVM hears all of a correction learned from a handful of programs.
+/// Errors:      `std::invalid_argument` for options out of range; errors of the own model.
+/// Deviates:    AutoTVM's trees use the margin in every objective; other models can only get modified labels. Corrected
+///              is ours: AutoTVM gives full weight to a correction learned from a few programs.
 struct WarmStart {
   enum class Form : std::uint8_t { Corrected, Discounted, Blended };
   Form form = Form::Corrected;
-  double half_life_programs = 64;  ///< above 0; infinity: own programs never count more than at first
-  double least_share = 0.05;       ///< a smaller w is 0; in [0, 1)
+  double half_life_programs = 64;  ///< above 0; infinity: the weight of own programs does not grow
+  double least_share = 0.05;       ///< a smaller w becomes 0; in [0, 1)
   double min_growth = 0;           ///< share of new programs that makes a fit worth it, at least 0
 
   std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last fit
@@ -82,7 +81,7 @@ struct WarmStart {
     double score2 = 0, label2 = 0, product = 0;  // about the means, summed
   };
 
-  /// Moments of the programs that have a finite score.
+  /// Moments of the programs with finite scores.
   static Moments moments(std::span<const float> score, std::span<const float> y);
   static Line same_spread(const Moments& m);
   static Line least_squares(const Moments& m);

@@ -9,11 +9,11 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// Machines with 64-bit ARM processors by name, for tuning without the machine at hand: simulation, generation of code
-/// that is exported for it, records made elsewhere.
+/// Machines with 64-bit ARM processors by name, for tuning without the machine: simulation, generation of code for
+/// export, records made elsewhere.
 namespace tunewright {
 
-/// What distinguishes machines of one kind of core.
+/// What distinguishes machines with one kind of core.
 struct ArmModel {
   std::string_view name;
   std::string_view processor;  ///< as LLVM calls it, see `Target::architecture`
@@ -23,7 +23,8 @@ struct ArmModel {
   std::uint64_t l3_bytes = 0;
 };
 
-/// The makers' pages about these machines give the numbers. All cores share the second level of Raspberry Pi 3 and 4.
+/// The numbers are from the makers' pages about these machines. All cores of Raspberry Pi 3 and 4 share the
+/// second-level cache.
 inline constexpr std::array arm_models{
     ArmModel{"Raspberry Pi 3", "cortex-a53", 4, 32 << 10, 512 << 10, 0},
     ArmModel{"Raspberry Pi 4", "cortex-a72", 4, 32 << 10, 1 << 20, 0},
@@ -33,8 +34,8 @@ inline constexpr std::array arm_models{
     ArmModel{"Graviton4", "neoverse-v2", 96, 64 << 10, 2 << 20, 36 << 20},
 };
 
-/// A listed machine as a target, with a thread for each core; restrict it with `with_threads`. Throws
-/// `std::invalid_argument` naming all there are.
+/// A listed machine as a target, with a thread per core; restrict it with `with_threads`. Throws
+/// `std::invalid_argument` with all names.
 [[nodiscard]] Target arm_target(std::string_view name);
 
 }  // namespace tunewright

@@ -15,8 +15,7 @@
 
 namespace tunewright {
 
-/// How much one task may cost. Trials taken over from a journal count; seconds count from the start of the
-/// run.
+/// Limits of a run. Trials recalled from a journal count; seconds count from the start of the run.
 struct Budget {
   static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();  ///< for `trials`
 
@@ -29,7 +28,7 @@ struct Budget {
 
 enum class Stop : std::uint8_t { Trials, Time, Patience, Exhausted, Requested };
 
-/// Tells people why a run ended.
+/// The reason why a run ended, as text.
 [[nodiscard]] constexpr std::string_view name(Stop stop) noexcept {
   switch (stop) {
     case Stop::Trials: return "all trials used";
@@ -44,7 +43,7 @@ enum class Stop : std::uint8_t { Trials, Time, Patience, Exhausted, Requested };
 /// Throws `std::invalid_argument` for a budget that allows nothing.
 void check(const Budget& budget);
 
-/// Why a run that has come so far must stop before the next round, if it must.
+/// The reason why a run must stop before the next round, if it must.
 [[nodiscard]] std::optional<Stop> exhausted(const Budget& budget, std::size_t trials, std::size_t trials_since_best,
                                             Seconds elapsed);
 

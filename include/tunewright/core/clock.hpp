@@ -9,8 +9,8 @@
 
 namespace tunewright {
 
-/// Where time comes from: always an argument, so that a replayed study runs on recorded time and tests on
-/// made-up time.
+/// The source of time. It is always an argument, so that replayed studies run on recorded time and tests on simulated
+/// time.
 using Clock = std::function<Seconds()>;
 
 /// Seconds since an arbitrary moment, never going back.
@@ -19,8 +19,7 @@ using Clock = std::function<Seconds()>;
 /// Seconds since 1970, for time stamps only.
 [[nodiscard]] Clock calendar_seconds();
 
-/// A clock that moves only when told. Copies share one time, so a measurer can drive the clock a budget
-/// reads.
+/// A clock that moves only when told. Copies share one time, so a measurer can drive the clock that a budget reads.
 class VirtualClock {
  public:
   void advance(Seconds by) const noexcept { *now_ += by; }

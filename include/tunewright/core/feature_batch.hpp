@@ -13,9 +13,9 @@
 namespace tunewright {
 
 /// Ragged rows of P programs: program p owns rows `offsets[p] .. offsets[p + 1]`, each of `columns` floats, row-major.
-/// A program that could not be described owns no rows.
+/// A program that could not be described has no rows.
 ///
-/// Shapes: P = number of programs, R = rows in all, D = columns.
+/// Shapes: P = number of programs, R = total number of rows, D = columns.
 class FeatureBatch {
  public:
   FeatureBatch();
@@ -39,13 +39,12 @@ class FeatureBatch {
     return std::span(values_).subspan(offsets_[p] * columns_, (offsets_[p + 1] - offsets_[p]) * columns_);
   }
 
-  /// Removes every program and keeps the memory: batches that are filled one after the other need not be allocated
-  /// anew.
+  /// Removes every program and keeps the memory, so that batches filled one after the other allocate only once.
   void clear() noexcept {
     values_.clear();
     offsets_.resize(1);
   }
-  /// Makes room for `rows` rows in all, so that filling them moves nothing.
+  /// Reserves memory for `rows` rows in total.
   void reserve_rows(std::size_t rows) { values_.reserve(rows * columns_); }
 
   /// Appends a zeroed row to the open program and returns it for filling; `close_program` ends the program.
@@ -57,11 +56,10 @@ class FeatureBatch {
     offsets_.push_back(columns_ == 0 ? 0U : static_cast<std::uint32_t>(values_.size() / columns_));
   }
 
-  /// Appends one whole program; `rows` holds a multiple of `columns()` floats.
-  /// Throws `std::invalid_argument` when it does not.
+  /// Appends one program. Throws `std::invalid_argument` unless `rows` has a multiple of `columns()` floats.
   void append_program(std::span<const float> rows);
 
-  /// Appends every program of `other`. Throws `std::invalid_argument` when the widths differ.
+  /// Appends every program of `other`. Throws `std::invalid_argument` if the widths differ.
   void append(const FeatureBatch& other);
 
  private:

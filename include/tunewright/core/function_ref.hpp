@@ -10,17 +10,17 @@ namespace tunewright {
 template <class Signature>
 class FunctionRef;
 
-/// Refers to something callable for as long as a call lasts: a parameter type for functions that would otherwise be
-/// templates, compiled anew for every lambda they are given. Unlike `std::function` it owns nothing and allocates
-/// nothing; calling it costs a call through a pointer. Not for keeping.
+/// A non-owning reference to a callable, for parameters of functions that would otherwise be templates, compiled for
+/// every lambda. Unlike `std::function` it does not allocate; a call costs one indirect call. It must not outlive the
+/// callable.
 template <class Result, class... Args>
 class FunctionRef<Result(Args...)> {
  public:
   template <class F, class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
                                               std::is_invocable_r_v<Result, F&, Args...>>>
   FunctionRef(F&& f) noexcept  // NOLINT: callers pass lambdas
-      // reinterpret_cast, because a plain function is no object; on all systems with dynamic linking its address is
-      // one.
+      // reinterpret_cast, because a plain function is not an object; on all systems with dynamic linking a function
+      // pointer converts to one.
       : object_(const_cast<void*>(reinterpret_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Args... args) -> Result {
           auto& callee = *reinterpret_cast<std::remove_reference_t<F>*>(object);

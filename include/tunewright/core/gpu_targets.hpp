@@ -10,13 +10,13 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// NVIDIA GPUs by name, for tuning without the device at hand: simulation, generation of code for another
-/// machine, records made elsewhere.
+/// NVIDIA GPUs by name, for tuning without the device: simulation, generation of code for another machine, records made
+/// elsewhere.
 namespace tunewright {
 
-/// What the CUDA C++ Programming Guide lists for a compute capability ("Technical Specifications per Compute
-/// Capability"). From 8.0 on a block can have 1 KiB less shared memory than a multiprocessor has, since CUDA keeps so
-/// much of each.
+/// Limits of a compute capability from the CUDA C++ Programming Guide ("Technical Specifications per Compute
+/// Capability"). From 8.0 on a block can have 1 KiB less shared memory than a multiprocessor, because CUDA reserves 1
+/// KiB per block.
 struct ComputeCapability {
   unsigned version = 0;  ///< ten times the major number plus the minor: 90 is 9.0, "sm_90"
   std::uint64_t shared_memory_per_multiprocessor_bytes = 0;
@@ -38,7 +38,7 @@ inline constexpr std::array compute_capabilities{
     ComputeCapability{90, 228 << 10, 227 << 10, 256 << 10, 65536, 2048, 32},
 };
 
-/// What distinguishes devices of one compute capability.
+/// What distinguishes devices with one compute capability.
 struct GpuModel {
   std::string_view name;
   unsigned compute_capability = 0;
@@ -49,9 +49,8 @@ struct GpuModel {
   double peak_tensor_gflops = 0;  ///< factors of 16 bits, sums of 32, nothing left out; 0: no tensor units
 };
 
-/// Rounded values of the maker's data sheets. K80: one of its two dies, which is what a program sees. V100 and
-/// "A100 80GB" are the PCIe cards, "A100" is the one of 40 GB; H100 and H200 the SXM modules; Orin is the AGX
-/// of 64 GB.
+/// Rounded values from the maker's data sheets. "K80" is one of its two dies, as programs see it. "V100" and "A100
+/// 80GB" are the PCIe cards, "A100" is the 40 GB card; "H100" and "H200" are the SXM modules; "Orin" is the 64 GB AGX.
 inline constexpr std::array gpu_models{
     GpuModel{"K80", 37, 13, 1536 << 10, 4370, 240},
     GpuModel{"V100", 70, 80, 6 << 20, 14000, 900, 112000},
@@ -77,7 +76,7 @@ template <class Table, class Matches>
 }
 }  // namespace detail
 
-/// Kinds of numbers that tensor units of a compute capability multiply: bits of `TensorUnit`.
+/// Number types that the tensor units of a compute capability multiply, as bits of `TensorUnit`.
 [[nodiscard]] constexpr std::uint32_t tensor_cores_of(unsigned compute_capability) noexcept {
   const auto from = [=](unsigned first, TensorUnit unit) {
     return compute_capability >= first ? static_cast<std::uint32_t>(unit) : 0U;
@@ -86,10 +85,10 @@ template <class Table, class Matches>
          from(80, TensorUnit::TensorCoreBf16);
 }
 
-/// Operations of the tensor units of a multiprocessor a cycle, a multiply-add being two, with factors of 16 bits and
-/// sums of 32; 0 for compute capabilities without them, and what the last one has for later ones. From Turing on
-/// GeForce cards, told by `device_name`, sum in 32 bits at half the rate that data center and workstation cards of the
-/// same compute capability have.
+/// Operations per cycle of the tensor units of a multiprocessor, a multiply-add being two, with 16-bit factors and
+/// 32-bit sums; 0 for compute capabilities without them, and the value of the latest known one for later ones. From
+/// Turing on, GeForce cards (by `device_name`) accumulate in 32 bits at half the rate of data center and workstation
+/// cards of the same compute capability.
 [[nodiscard]] constexpr double tensor_operations_per_cycle(unsigned compute_capability,
                                                            std::string_view device_name = {}) noexcept {
   if (compute_capability < 70) return 0;
@@ -99,8 +98,8 @@ template <class Table, class Matches>
   return device_name.find("GeForce") != std::string_view::npos ? whole / 2 : whole;
 }
 
-/// What code for devices of a compute capability, times ten, is compiled for: where devices have instructions that
-/// newer ones do not keep, the architecture that has them too.
+/// The architecture to compile for, given a compute capability times ten. It is the specific one (such as "sm_90a") if
+/// the devices have instructions that later devices lack.
 [[nodiscard]] std::string architecture_of(unsigned compute_capability);
 
 /// The model of that name; null if there is none.
@@ -114,7 +113,7 @@ template <class Table, class Matches>
                              [&](const ComputeCapability& row) { return row.version == version; });
 }
 
-/// A listed GPU as a target. Throws `std::invalid_argument` naming all there are.
+/// A listed GPU as a target. Throws `std::invalid_argument` with all names.
 [[nodiscard]] Target gpu_target(std::string_view name);
 
 }  // namespace tunewright

@@ -15,8 +15,8 @@ namespace tunewright {
   return x ^ (x >> 31);
 }
 
-/// Order-dependent content hash that is the same on every platform, compiler and run: it never looks at addresses,
-/// `std::hash` or byte order. Journals key tasks and candidates by it.
+/// Order-dependent content hash, equal on every platform, compiler and run: it never uses addresses, `std::hash` or
+/// byte order. It is the key of tasks and candidates in journals.
 class StableHash {
  public:
   constexpr StableHash& add(std::uint64_t value) noexcept {
@@ -39,7 +39,7 @@ class StableHash {
   std::uint64_t count_ = 0;
 };
 
-/// Sixteen lower-case hexadecimal digits: how hashes are written in journals and file names.
+/// Sixteen lower-case hexadecimal digits, the form of hashes in journals and file names.
 [[nodiscard]] inline std::string to_hex(std::uint64_t value) {
   std::string text(16, '0');
   for (std::size_t digit = 16; digit-- > 0; value >>= 4) text[digit] = "0123456789abcdef"[value & 15U];

@@ -15,25 +15,25 @@ namespace tunewright {
 
 /// Threads that help a caller with one piece of work after another, and the protocol by which they wake up and finish.
 ///
-/// The caller writes down what there is to do, calls `start`, does its own part and calls `finish`. In between every
-/// helper runs `work(number)` exactly once, where numbers count from 1, since the caller is worker 0. What the caller
-/// wrote before `start` is visible to the helpers, and what they wrote is visible after `finish`. Work must not throw.
+/// The caller prepares the work, calls `start`, does its own part and calls `finish`. In between every helper runs
+/// `work(number)` exactly once; numbers start at 1, because the caller is worker 0. Writes of the caller before `start`
+/// are visible to the helpers, and their writes are visible after `finish`. Work must not throw.
 ///
-/// Waiting: a sleeping thread takes tens of microseconds to wake, so helpers watch for the next start, and the caller
-/// for the end, for a while before they sleep. A thread that watches for long yields its processor between two looks,
-/// for machines with more threads than processors.
+/// Waiting: a sleeping thread takes tens of microseconds to wake, so helpers spin for the next start, and the caller
+/// for the end, for a while before they sleep. A thread that spins for long yields its processor between two looks, for
+/// machines with more threads than processors.
 ///
 /// Cost: about a microsecond for a start and a finish while all are awake; nothing while the helpers sleep.
 class HelperThreads {
  public:
   using Work = std::function<void(unsigned number)>;
-  /// How long a thread watches before it sleeps.
+  /// How long a thread spins before it sleeps.
   struct Watch {
     std::chrono::nanoseconds helpers{};
     std::chrono::nanoseconds caller{};
   };
 
-  /// `prepare(number)` runs once on each helper's thread, if it is given.
+  /// `prepare(number)`, if given, runs once on each helper's thread.
   HelperThreads(unsigned count, Watch watch, Work work, Work prepare = {});
   HelperThreads(const HelperThreads&) = delete;
   HelperThreads& operator=(const HelperThreads&) = delete;
@@ -41,9 +41,9 @@ class HelperThreads {
 
   [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(threads_.size()); }
 
-  /// Lets all helpers work; the previous work must be finished.
+  /// Starts all helpers; the previous work must be finished.
   void start();
-  /// Returns when all helpers are done with what was started.
+  /// Returns when all helpers have finished the started work.
   void finish() {
     wait_while(busy_, watch_.caller, [](std::uint32_t busy) { return busy != 0; });
   }

@@ -13,7 +13,8 @@
 
 namespace tunewright {
 
-/// Canonical keys of configurations. Every template of a search has some, so what it does with them is compiled once.
+/// A set of canonical keys of configurations. It is a class of its own so that its operations are compiled once, not in
+/// every template of a search.
 class KeySet : public std::unordered_set<std::uint64_t> {
  public:
   using std::unordered_set<std::uint64_t>::unordered_set;
@@ -31,18 +32,18 @@ class KeySet : public std::unordered_set<std::uint64_t> {
 /// Seconds of one run; infinite for a failed candidate.
 [[nodiscard]] double cost_s(const Outcome& outcome) noexcept;
 
-/// What a history knows of its trials whatever their configurations are, in the order of the trials.
+/// The configuration-independent part of a history, in the order of the trials.
 class TrialIndex {
  public:
   [[nodiscard]] const KeySet& keys() const noexcept { return keys_; }
   [[nodiscard]] std::size_t valid() const noexcept { return valid_; }
-  /// Position of the fastest, of the earliest of equals; 0 while none is valid.
+  /// Position of the fastest trial, the earliest among equals; 0 if none is valid.
   [[nodiscard]] std::size_t best() const noexcept { return best_; }
 
-  /// Adds a trial; returns false and changes nothing if its key is already there.
+  /// Adds a trial; returns false and changes nothing if its key is already known.
   bool append(std::uint64_t key, const Outcome& outcome);
 
-  /// Positions of up to `count` valid trials, fastest first, the earlier of equals before the later.
+  /// Positions of up to `count` valid trials, fastest first, earlier ones first among equals.
   [[nodiscard]] std::vector<std::size_t> by_cost(std::size_t count) const;
 
  private:
@@ -52,17 +53,17 @@ class TrialIndex {
   std::size_t best_ = 0;
 };
 
-/// A configuration with its place in the search: what is to be measured.
+/// A configuration to measure, with its place in the search.
 template <class Config>
 struct Candidate {
   Config config;
   std::uint64_t key = 0;  ///< canonical, from the space
   unsigned round = 0;
   unsigned slot = 0;                                          ///< position in the batch of the round
-  float predicted = std::numeric_limits<float>::quiet_NaN();  ///< what the model said; NaN if nothing yet
+  float predicted = std::numeric_limits<float>::quiet_NaN();  ///< score of the model; NaN without one
 };
 
-/// A candidate and what measuring it gave.
+/// A candidate and the outcome of its measurement.
 template <class Config>
 struct Trial {
   Candidate<Config> candidate;
@@ -86,15 +87,15 @@ class History {
   [[nodiscard]] bool contains(std::uint64_t key) const { return keys().count(key) != 0; }
   [[nodiscard]] std::size_t valid() const noexcept { return index_.valid(); }
 
-  /// The fastest trial, the earliest of equals; null while none is valid.
+  /// The fastest trial, the earliest among equals; null if none is valid.
   [[nodiscard]] const Trial<Config>* best() const noexcept { return valid() == 0 ? nullptr : &trials_[index_.best()]; }
 
-  /// Trials after the one that set the best; all of them while none is valid.
+  /// Trials after the best one; all of them if none is valid.
   [[nodiscard]] std::size_t trials_since_best() const noexcept {
     return valid() == 0 ? trials_.size() : trials_.size() - 1 - index_.best();
   }
 
-  /// Adds a trial; returns false and changes nothing if its key is already there.
+  /// Adds a trial; returns false and changes nothing if its key is already known.
   bool append(Trial<Config> trial) {
     if (!index_.append(trial.candidate.key, trial.outcome)) return false;
     trials_.push_back(std::move(trial));
@@ -108,7 +109,7 @@ class History {
     return trials;
   }
 
-  /// Their configurations only.
+  /// The configurations of `fastest_trials`.
   [[nodiscard]] std::vector<Config> fastest(std::size_t count) const {
     std::vector<Config> configs;
     for (const std::size_t index : index_.by_cost(count)) configs.push_back(trials_[index].candidate.config);

@@ -22,11 +22,10 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// A description of the processors this program may use, read from /sys, /proc and the scheduler (Linux).
+/// Describes the processors that this program may use, from /sys, /proc and the scheduler (Linux).
 namespace tunewright {
 
-/// Text of a file of the system, or nothing. A function, so that a description can be made of any machine's
-/// files.
+/// Reads a system file; empty if there is none. A function, so that tests can describe any machine by its files.
 using SystemFiles = std::function<std::optional<std::string>(const std::string& path)>;
 
 [[nodiscard]] SystemFiles system_files();
@@ -35,64 +34,63 @@ namespace host {
 
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
-/// Leading decimal number of `text`; nothing if it does not start with one.
+/// Leading decimal number of `text`; empty if there is none.
 [[nodiscard]] std::optional<std::uint64_t> number(std::string_view text);
 
 /// "32K", "36608K", "2M", "64" in bytes; zero for anything else.
 [[nodiscard]] std::uint64_t size_in_bytes(std::string_view text);
 
-/// "0-2,8" as 0, 1, 2, 8. Stops at what it cannot read.
+/// "0-2,8" as 0, 1, 2, 8. Stops at the first character that it cannot read.
 [[nodiscard]] std::vector<int> processor_list(std::string_view text);
 
 /// Value of the first line "key : value" of /proc/cpuinfo with that key.
 [[nodiscard]] std::string cpuinfo_value(std::string_view cpuinfo, std::string_view key);
 
-/// The newest instruction set that all of whose parts are among `flags`, as /proc/cpuinfo lists them. The
-/// system leaves out flags whose registers it does not save, so what is listed can be used. Nothing if even
-/// SSE4.2 is missing.
+/// The newest instruction set whose parts are all among `flags`, as listed in /proc/cpuinfo. The system omits flags
+/// whose registers it does not save, so listed ones are usable. Empty without SSE4.2.
 [[nodiscard]] std::optional<Isa> isa_of_flags(std::string_view flags);
 
-/// Whether a 64-bit ARM processor with these features, as /proc/cpuinfo lists them, has Advanced SIMD.
+/// Whether a 64-bit ARM processor with these features, as listed in /proc/cpuinfo, has Advanced SIMD.
 [[nodiscard]] bool has_advanced_simd(std::string_view features);
 
-/// What the maker calls a 64-bit ARM processor, by its numbers in /proc/cpuinfo, e.g. "Neoverse N1"; the numbers where
-/// they are not known.
+/// The maker's name of a 64-bit ARM processor, from its numbers in /proc/cpuinfo, e.g. "Neoverse N1"; the numbers
+/// themselves if unknown.
 [[nodiscard]] std::string arm_processor_name(std::string_view cpuinfo);
 
-/// Tensor units among `flags`, as bits of `TensorUnit`. The system lists tile registers where it can save them; a
-/// process must still ask for them, see `permit_tile_registers`.
+/// Tensor units among `flags`, as bits of `TensorUnit`. The system lists tile registers if it can save them; a process
+/// must still request them, see `permit_tile_registers`.
 [[nodiscard]] std::uint32_t tensor_units_of_flags(std::string_view flags);
 
-/// Asks the system for the tile registers of AMX, for this process and those it forks later. False where it refuses.
+/// Requests the tile registers of AMX for this process and those it forks later. Returns false if the system refuses.
 [[nodiscard]] bool permit_tile_registers();
 
 /// Processors this process may run on.
 [[nodiscard]] std::vector<int> allowed_processors();
 
-/// `allowed` with one processor of each core: two threads that share a core share its vector units, which a
-/// tuned kernel fills alone.
+/// One processor of `allowed` per core: two threads on one core share its vector units, which a tuned kernel fills
+/// alone.
 [[nodiscard]] std::vector<int> one_per_core(const std::vector<int>& allowed, const SystemFiles& files);
 
-/// Whole processors' worth of time that the control group grants; nothing where there is no limit.
+/// Number of whole processors that the control group grants; empty without a limit.
 [[nodiscard]] std::optional<unsigned> processor_quota(const SystemFiles& files);
 
-/// Fills in the caches of `processor`; what cannot be read keeps its value.
+/// Fills in the caches of `processor`; values that cannot be read stay unchanged.
 void read_caches(Target& target, int processor, const SystemFiles& files);
 
 }  // namespace host
 
-/// Processors to run kernels on: those allowed, one a physical core.
+/// The processors to run kernels on: one allowed processor per physical core.
 [[nodiscard]] inline std::vector<int> host_processors() {
   return host::one_per_core(host::allowed_processors(), system_files());
 }
 
-/// The machine described by `files` as a target, using the processors `allowed`. Of 64-bit ARM processors only Advanced
-/// SIMD counts: code is never generated for the scalable vectors (SVE) that some have besides; where cores differ, the
-/// first is described. Throws `std::runtime_error` if the machine has neither SSE4.2 nor Advanced SIMD or does not say.
+/// The machine described by `files` as a target with the processors `allowed`. On 64-bit ARM only Advanced SIMD counts:
+/// code is never generated for scalable vectors (SVE). If cores differ, the first one is described. Throws
+/// `std::runtime_error` if the machine has, or reports, neither SSE4.2 nor Advanced SIMD.
 [[nodiscard]] Target describe_host(const SystemFiles& files, const std::vector<int>& allowed);
 
-/// This machine: instruction set, tensor units, caches, and one thread for each physical core the process may use.
-/// Restrict it with `with_isa` and `with_threads`. Where there are tile registers it asks the system for them.
+/// This machine: instruction set, tensor units, caches, and one thread per physical core that the process may use.
+/// Restrict it with `with_isa` and `with_threads`. If the machine has tile registers, it requests them from the system.
 [[nodiscard]] Target host_target();
 
 }  // namespace tunewright
@@ -188,7 +186,7 @@ TUNEWRIGHT_INLINE bool has_advanced_simd(std::string_view features) {
 }
 
 TUNEWRIGHT_INLINE std::string arm_processor_name(std::string_view cpuinfo) {
-  // Part numbers of Arm Ltd., from the main identification registers of the processors' reference manuals.
+  // Part numbers of Arm Ltd., from the main identification registers in the processors' reference manuals.
   struct Part {
     std::string_view number;
     std::string_view name;
@@ -229,7 +227,7 @@ TUNEWRIGHT_INLINE bool permit_tile_registers() {
 }
 
 TUNEWRIGHT_INLINE std::vector<int> allowed_processors() {
-  // Machines may have more processors than a `cpu_set_t` has bits; the call tells by failing.
+  // Machines may have more processors than a `cpu_set_t` has bits; the call then fails.
   for (std::size_t count = 1024; count <= std::size_t{1} << 20; count *= 4) {
     std::vector<unsigned long> bits(count / (8 * sizeof(unsigned long)));
     const std::size_t bytes = bits.size() * sizeof(unsigned long);

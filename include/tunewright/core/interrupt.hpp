@@ -10,15 +10,15 @@
 
 namespace tunewright {
 
-/// Observer that turns Ctrl-C into an orderly end: the first one lets the batch finish and the run return
-/// what it found, the second one kills the process as usual. It holds while the object lives; one object at a
-/// time. Once asked for, the end holds for every later run that is given the object.
+/// Observer that turns Ctrl-C into an orderly end: the first Ctrl-C lets the batch finish and the run return its
+/// results, the second one kills the process as usual. It is active while the object lives; one object at a time. After
+/// a Ctrl-C, later runs with the same object stop too.
 ///
 ///   Interrupt interrupt;
 ///   tuner.run(task, budget, journal, interrupt);
 class Interrupt {
  public:
-  /// Throws `std::logic_error` while another one lives.
+  /// Throws `std::logic_error` while another object lives.
   Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
@@ -29,7 +29,7 @@ class Interrupt {
  private:
   static void handle(int);
 
-  // A signal handler can reach nothing but static storage.
+  // A signal handler can access only static storage.
   static inline volatile std::sig_atomic_t requested_ = 0;
   static inline int active_ = 0;
   struct sigaction previous_{};

@@ -9,14 +9,14 @@
 
 namespace tunewright {
 
-/// How the values of a knob compare.
+/// How to compare values of a knob.
 enum class KnobScale : std::uint8_t {
-  Linear,    ///< by their difference: flags, counts of a few
-  Log2,      ///< by their ratio: tile sizes, numbers of threads
-  Category,  ///< not at all: names, orders, layouts
+  Linear,    ///< by difference: flags, small counts
+  Log2,      ///< by ratio: tile sizes, numbers of threads
+  Category,  ///< only for equality: names, orders, layouts
 };
 
-/// One number that every configuration of a space carries.
+/// A number of every configuration of a space.
 struct Knob {
   std::string name;
   KnobScale scale = KnobScale::Linear;
@@ -25,8 +25,8 @@ struct Knob {
   bool operator==(const Knob&) const = default;
 };
 
-/// The scale that suits numbers: Log2 where none is negative and the largest is at least eight, otherwise
-/// Linear. Numbers do not tell whether they stand for categories.
+/// The scale that suits numbers: Log2 if none is negative and the largest is at least eight, otherwise Linear. Numbers
+/// do not show whether they stand for categories.
 [[nodiscard]] inline KnobScale suitable_scale(std::span<const double> values) {
   if (values.empty()) return KnobScale::Linear;
   const auto [least, largest] = std::minmax_element(values.begin(), values.end());

@@ -8,8 +8,8 @@
 
 namespace tunewright {
 
-/// The median of a measured `outcome` that cannot be a latency, because it is not above 0 or not finite; nothing for
-/// latencies that can be, and for failures.
+/// The median of a measured `outcome` if it is not positive or not finite, and so cannot be a latency; empty for valid
+/// latencies and for failures.
 [[nodiscard]] inline std::optional<Seconds> impossible_latency(const Outcome& outcome) noexcept {
   const Timing* timing = outcome.timing();
   if (timing == nullptr || (timing->median > Seconds(0) && std::isfinite(timing->median.count()))) return std::nullopt;

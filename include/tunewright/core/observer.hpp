@@ -21,37 +21,37 @@
 
 namespace tunewright {
 
-/// Where the run of a network of several tasks stands as a whole.
+/// The status of a run of a network of several tasks.
 struct NetworkStatus {
   std::size_t tasks = 0;
-  std::size_t finished = 0;       ///< of these, not searched any more: nothing new, or nothing better for a long time
-  std::size_t without_valid = 0;  ///< of these, without a valid program
-  double flops = 0;               ///< of one run of the network, the sum of weight times operations
+  std::size_t finished = 0;       ///< finished tasks: nothing new, or no improvement for a long time
+  std::size_t without_valid = 0;  ///< tasks without a valid program
+  double flops = 0;               ///< operations of one run of the network: sum of weight times operations
   Seconds latency{0};             ///< sum of weight times best, over the tasks with a valid program
 
-  /// Estimated latency of the network; nothing while one of its tasks has no valid program.
+  /// Estimated latency of the network; empty while a task has no valid program.
   [[nodiscard]] std::optional<Seconds> end_to_end() const {
     return without_valid == 0 ? std::optional(latency) : std::nullopt;
   }
 };
 
-/// Where a run stands, without types of the search space.
+/// The status of a run, without types of the search space.
 struct RunStatus {
   Task task{};
   Budget budget{};
-  bool learns = false;                                   ///< the recipe's model learns from what is measured
+  bool learns = false;                                   ///< the recipe's model learns from the measurements
   std::size_t trials = 0;                                ///< measured and recalled
-  std::size_t recalled = 0;                              ///< of these, taken over from journals
-  std::size_t rounds = 0;                                ///< finished now
+  std::size_t recalled = 0;                              ///< of these, recalled from journals
+  std::size_t rounds = 0;                                ///< finished in this run
   std::array<std::size_t, fault_names.size()> faults{};  ///< failed trials by `Fault`
   std::optional<Seconds> best{};
-  std::size_t imprecise = 0;  ///< valid trials that used up what they may take (`is_imprecise`)
-  std::size_t as_fast = 0;    ///< at the end: trials that cannot be told apart from the fastest (`as_fast_as_best`)
+  std::size_t imprecise = 0;  ///< valid trials that used up their budget (`is_imprecise`)
+  std::size_t as_fast = 0;    ///< at the end: trials indistinguishable from the fastest (`as_fast_as_best`)
   Seconds elapsed{0};         ///< since the start of the run, by its clock
-  ReasonCounts rejected{};    ///< candidates the filter dropped; one that comes up again counts again
-  ReasonCounts unusable{};    ///< records of a journal that were not taken over
+  ReasonCounts rejected{};    ///< candidates rejected by the filter; repeated ones count again
+  ReasonCounts unusable{};    ///< records of a journal that could not be used
   std::optional<NetworkStatus>
-      network{};  ///< of a run of several tasks; `task` and `best` are of the latest round then
+      network{};  ///< of a run of several tasks; then `task` and `best` are those of the latest round
 
   [[nodiscard]] std::size_t failed() const noexcept {
     std::size_t sum = 0;
@@ -62,18 +62,17 @@ struct RunStatus {
   void count(const Outcome& outcome);
 };
 
-/// Where a run stands that has not begun.
+/// The status of a run that has not begun.
 [[nodiscard]] RunStatus status_before(const Task& task, const Budget& budget, bool learns);
 
-/// Observers are any objects with some of these members; `run()` calls what it finds, in the order given.
+/// Observers are objects with some of these members; `run()` calls the existing ones, in the given order.
 ///
-/// - `recall(task) -> vector<Record>`: once before the search: measurements to take over, not to repeat.
-///   A run of several tasks calls `recall(tasks)` with all of them, a `std::span<const WeightedTask>`, where there is
-///   one.
+/// - `recall(task) -> vector<Record>`: once before the search: measurements to take over instead of repeating them. A
+///   run of several tasks calls `recall(tasks)` with all of them, a `std::span<const WeightedTask>`, if it exists.
 /// - `on_start(status)`: after recalling, before the first round.
 /// - `on_record(record, status)`: after every measurement, as soon as it is known; not for recalled ones.
-/// - `on_round(status)`: after every round, when the model has been updated.
-/// - `should_stop() -> bool`: before every round; true ends the run with what was found.
+/// - `on_round(status)`: after every round, after the update of the model.
+/// - `should_stop() -> bool`: before every round; true ends the run with its results so far.
 /// - `on_stop(status, stop)`: once at the end, unless an exception ends the run.
 /// - `operator()(history)`: with `on_round`; a lambda is an observer.
 namespace observers {
@@ -100,7 +99,7 @@ concept MayStop = requires(O& observer) {
 template <class O>
 concept SeesStop = requires(O& observer, const RunStatus& status, Stop stop) { observer.on_stop(status, stop); };
 
-/// Something `run()` would call; an object without any hook is most likely a mistake.
+/// An object with at least one hook; one without any is most likely a mistake.
 template <class O, class History>
 concept Observer = Recalls<O> || SeesStart<O> || SeesRecords<O> || SeesRounds<O> || MayStop<O> || SeesStop<O> ||
                    std::invocable<O&, const History&>;
@@ -123,7 +122,7 @@ std::vector<Record> recall(O& observer, std::span<const WeightedTask> tasks) {
     return records;
   }
 }
-/// What all observers recall of a task, or of the tasks of a network, in their order.
+/// The recalled records of all observers for a task, or for the tasks of a network, in their order.
 template <class Tasks, class... Os>
 std::vector<Record> recall_all(const Tasks& tasks, Os&... observers) {
   std::vector<Record> records;

@@ -13,15 +13,15 @@ namespace tunewright {
 /// The positions 0, 1, ..., n - 1.
 [[nodiscard]] std::vector<std::size_t> positions(std::size_t n);
 
-/// The `count` first of `among` in the order `before`, sorted. `before` must order any two different positions one way
-/// or the other, so that there is one result on every platform. O(N log count).
+/// The first `count` of `among` in the order `before`, sorted. `before` must be a strict total order on positions, so
+/// that there is one result on every platform. O(N log count).
 ///
-/// Not a template: every policy sorts positions by something, and one sort compiled is enough.
+/// Not a template, so that one sort is compiled for all policies.
 [[nodiscard]] std::vector<std::size_t> first_in_order(std::vector<std::size_t> among, std::size_t count,
                                                       const std::function<bool(std::size_t, std::size_t)>& before);
 
-/// Sorts a handful of `values` in place, equal ones as they stood: an insertion sort, which for up to some dozens takes
-/// no longer than `std::sort` and a tenth of its code, of which every type and every order needs its own.
+/// Sorts a few `values` in place and stably, by insertion. For up to some dozens of values this takes no longer than
+/// `std::sort`, with a tenth of its code for every type and order.
 template <class Values, class Before = std::less<>>
 void sort_few(Values& values, const Before& before = {}) {
   for (auto next = values.begin(); next != values.end(); ++next) {

@@ -16,18 +16,18 @@ namespace tunewright {
 
 using Seconds = std::chrono::duration<double>;
 
-/// Why a candidate has no latency. The list is closed: journals, counters and exporters rely on it.
-/// Ansor's record format has one number for each but `OutOfBounds`, which it writes as a run error.
+/// The reason why a candidate has no latency. The list is closed: journals, counters and exporters rely on it. Ansor's
+/// record format has a number for each except `OutOfBounds`, which it writes as a run error.
 enum class Fault : std::uint8_t {
   InvalidSchedule,     ///< the steps do not replay, or a static limit is exceeded
-  CompileError,        ///< the host compiler refused the program
-  DeviceCompileError,  ///< the device compiler refused the program
+  CompileError,        ///< the host compiler rejected the program
+  DeviceCompileError,  ///< the device compiler rejected the program
   RunError,            ///< the kernel crashed or the device reported an error
   WrongResult,         ///< the output differs from the reference by more than the tolerance
   CompileTimeout,
   RunTimeout,
-  Unknown,      ///< e.g. the measuring process vanished without a word
-  OutOfBounds,  ///< the kernel touched memory outside its buffers
+  Unknown,      ///< e.g. the measuring process vanished without a message
+  OutOfBounds,  ///< the kernel accessed memory outside its buffers
 };
 
 inline constexpr std::array<std::string_view, 9> fault_names{
@@ -59,12 +59,12 @@ inline constexpr std::array<std::string_view, 9> fault_names{
   return "runtime";
 }
 
-/// Why measuring stopped.
+/// The reason why measuring stopped.
 enum class StopReason : std::uint8_t {
-  Precise,      ///< the spread fell under the wanted share of the median
+  Precise,      ///< the spread is below the wanted share of the median
   Budget,       ///< the allowed repeats or seconds are used up
-  FarSlower,    ///< so much slower than the best so far that precision does not matter
-  Extrapolated  ///< slower than the best so far, from parts of long calls; what it computes was not checked
+  FarSlower,    ///< so much slower than the best that precision does not matter
+  Extrapolated  ///< slower than the best, extrapolated from partial calls; the result was not checked
 };
 
 /// A measured latency. `repeats` are kept raw, in the order taken; each is the mean of `calls_per_repeat` calls.
@@ -83,7 +83,7 @@ struct Failure {
   bool operator==(const Failure&) const = default;
 };
 
-/// Either of them: the timing of nothing to begin with. Every program of a search copies outcomes, so that is compiled
+/// Either a timing, by default an empty one, or a failure. A class of its own, so that its copy operations are compiled
 /// once.
 class TimingOrFailure : public std::variant<Timing, Failure> {
  public:
@@ -97,7 +97,7 @@ class TimingOrFailure : public std::variant<Timing, Failure> {
   ~TimingOrFailure();
 };
 
-/// What measuring one candidate gave, and what it cost. A failed candidate is data, not an exception.
+/// The result of measuring one candidate, and its cost. A failed candidate is data, not an exception.
 struct Outcome {
   TimingOrFailure result;
   Seconds compile_time{0};  ///< spent compiling, on this or another thread

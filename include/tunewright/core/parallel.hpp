@@ -8,12 +8,12 @@
 
 namespace tunewright {
 
-/// Calls `body(begin, end)` for the contiguous parts of [0, n), one part a thread, and waits for all. Threads
-/// end with the call, so a process that forks between calls has one thread. An exception of a part is thrown
-/// here once all have ended.
+/// Calls `body(begin, end)` for contiguous parts of [0, n), one part per thread, and waits for all. The threads end
+/// with the call, so a process that forks between calls has one thread. If a part throws, the exception is rethrown
+/// after all parts have ended.
 ///
-/// Determinism: which indices meet in a part depends on `threads`; a body that treats each index by itself
-/// and writes only to its own slots gives the same result at any number.
+/// Determinism: the parts depend on `threads`; a body that treats each index independently and writes only to its own
+///              slots gives the same result at any number of threads.
 void parallel_parts(unsigned threads, std::size_t n, const std::function<void(std::size_t, std::size_t)>& body);
 
 }  // namespace tunewright

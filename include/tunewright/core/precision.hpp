@@ -12,8 +12,8 @@
 namespace tunewright {
 
 /// Standard error of a measured latency in seconds, from the spread of its repeats: that of a median of n normally
-/// distributed values, sqrt(pi / 2) * 1.4826 * median absolute deviation / sqrt(n). 0 for a single repeat, which tells
-/// nothing about it.
+/// distributed values, sqrt(pi / 2) * 1.4826 * median absolute deviation / sqrt(n). 0 for a single repeat, whose spread
+/// is unknown.
 [[nodiscard]] inline double standard_error_s(const Timing& timing) {
   if (timing.repeats.size() < 2) return 0;
   return 1.2533 * 1.4826 * timing.median_absolute_deviation.count() /
@@ -25,16 +25,16 @@ namespace tunewright {
   return std::abs((a.median - b.median).count()) < 2 * std::hypot(standard_error_s(a), standard_error_s(b));
 }
 
-/// Whether measuring ended because repeats or seconds were used up, and not because the latency was precise.
+/// Whether measuring stopped because repeats or seconds were used up, not because the latency was precise.
 [[nodiscard]] inline bool is_imprecise(const Timing& timing) {
   return timing.stopped == StopReason::Budget && timing.repeats.size() > 1;
 }
 
-/// How many of some latencies are as fast as the fastest of them as far as measuring can tell; the fastest, the first
-/// of equals, is not counted.
+/// The number of latencies that cannot be distinguished from the fastest; the fastest itself, the first among equals,
+/// is not counted.
 [[nodiscard]] std::size_t as_fast_as_best(std::span<const Timing* const> timings);
 
-/// Counts them among the trials that are valid.
+/// The same for the valid ones of `trials`.
 template <class Trials>
 [[nodiscard]] std::size_t as_fast_as_best(const Trials& trials) {
   std::vector<const Timing*> timings;

@@ -16,21 +16,20 @@
 
 namespace tunewright {
 
-/// Observer that says where a run stands: one line that renews itself in a terminal, a line now and then in a
+/// Observer that prints the progress of a run: one line that is rewritten in a terminal, or a line now and then in a
 /// log file.
 ///
 ///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 1 failed: 1 run_timeout | 3 imprecise | 42 s
 ///
-/// A run of several tasks shows the latency of the network, the sum of weight times best, beside the task of the round:
+/// A run of several tasks shows the latency of the network, the sum of weight times best, before the task of the round:
 ///
 ///   18 tasks, 2 finished | 640/20000 trials | end to end 12.3 ms, 295.1 GFLOP/s | conv2d_3: best 1.2 ms, ...
 ///
-/// Before the run it warns of a budget so small for its batches that the model hardly chooses a trial; after it, of
-/// finalists that measuring cannot tell apart.
-/// Time is that of the run's clock.
+/// Before the run it warns if the budget is so small that the model hardly chooses a trial; after it, if finalists
+/// cannot be distinguished. Time is that of the run's clock.
 struct Progress {
   std::ostream* out = &std::cerr;
-  bool in_place = ::isatty(STDERR_FILENO) != 0;  ///< renew one line; false for files
+  bool in_place = ::isatty(STDERR_FILENO) != 0;  ///< rewrite one line; false for files
   Seconds in_place_every{0.1};
   Seconds log_every{10};
   std::size_t columns = 110;  ///< a renewed line is cut to this, so that it never wraps
@@ -43,14 +42,14 @@ struct Progress {
   void on_round(const RunStatus& status) { show_if_due(status); }
   void on_stop(const RunStatus& status, Stop stop);
 
-  /// The line, with an estimate of the time left if asked for.
+  /// The line, optionally with an estimate of the remaining time.
   [[nodiscard]] static std::string line(const RunStatus& status, bool with_time_left = true);
 
-  /// Why hardly a trial of a new run will be chosen by a model that has learned from the run; empty where one will.
+  /// A warning if a trained model will choose hardly any trial of a new run; empty otherwise.
   [[nodiscard]] static std::string too_few_rounds(const RunStatus& status);
 
-  /// Time until the trials or the seconds run out, whichever is first, at the pace so far; nothing before the
-  /// first trial.
+  /// Time until the trials or the seconds run out, whichever is first, at the pace so far; empty before the first
+  /// trial.
   [[nodiscard]] static std::optional<Seconds> time_left(const RunStatus& status);
 
  private:
@@ -58,12 +57,12 @@ struct Progress {
 
   void say(const std::string& text) const { *out << text << '\n' << std::flush; }
 
-  // What a line is about: the task, or how many there are.
+  // The subject of a line: the task, or the number of tasks.
   static std::string subject(const RunStatus& status);
   static std::string network_line(const NetworkStatus& network);
   static std::string rate(double flops, Seconds time);
 
-  /// Three significant digits with the unit that suits.
+  /// Three significant digits with a suitable unit.
   static std::string duration(Seconds time);
   static std::string significant(double value);
   static std::string decimal(double value);

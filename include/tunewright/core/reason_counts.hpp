@@ -11,8 +11,8 @@
 
 namespace tunewright {
 
-/// How often something was turned down, by reason. Every template of a search counts, so what that takes is compiled
-/// once.
+/// Counts of rejections by reason. A class of its own, so that its operations are compiled once, not in every template
+/// of a search.
 class ReasonCounts : public std::map<std::string, std::size_t> {
  public:
   using std::map<std::string, std::size_t>::map;
@@ -29,7 +29,7 @@ class ReasonCounts : public std::map<std::string, std::size_t> {
 void count_reason(ReasonCounts& counts, std::string_view reason);
 void add_counts(ReasonCounts& to, const ReasonCounts& more);
 
-/// Counts that several threads add to.
+/// Counts that several threads can increase.
 class SharedReasonCounts {
  public:
   /// `counts` must outlive this.

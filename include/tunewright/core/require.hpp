@@ -5,8 +5,8 @@
 
 namespace tunewright {
 
-/// The check of a policy's option: throws `std::invalid_argument` naming policy, option, value and the range
-/// to stay in unless `holds`.
+/// Checks a policy's option: throws `std::invalid_argument` with policy, option, value and allowed range unless
+/// `holds`.
 void require(bool holds, const char* policy, const char* option, double value, const char* range);
 
 }  // namespace tunewright

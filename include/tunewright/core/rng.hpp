@@ -12,20 +12,20 @@
 
 namespace tunewright {
 
-/// Counter-based generator: the n-th number is a pure function of (key, n), so independent streams are made by deriving
-/// keys and a search gives the same history whatever the number of threads.
+/// Counter-based generator: the n-th number is a pure function of (key, n). Deriving keys gives independent streams, so
+/// a search gives the same history at any number of threads.
 ///
 ///   output(n) = mix64(key + n * golden)            (SplitMix64, Steele et al., OOPSLA 2014)
 ///
 /// Models `std::uniform_random_bit_generator`. The distributions are members because those of the standard library
-/// differ between implementations. Determinism: bit-identical everywhere. Cost: one multiply-mix a number.
+/// differ between implementations. Determinism: bit-identical everywhere. Cost: one multiply-mix per number.
 class Rng {
  public:
   using result_type = std::uint64_t;
 
   explicit constexpr Rng(std::uint64_t seed = 0) noexcept : key_(mix64(seed + 0x9e3779b97f4a7c15ULL)) {}
 
-  /// Independent generator for `stream`; does not advance this one. Streams are named by what they serve, e.g.
+  /// Independent generator for `stream`; does not advance this one. Streams are keyed by their purpose, e.g.
   /// `rng.split(task).split(round).split(slot)`.
   [[nodiscard]] constexpr Rng split(std::uint64_t stream) const noexcept {
     return Rng(mix64(key_ ^ mix64(stream + 0xd1b54a32d192ed03ULL)));
@@ -49,7 +49,7 @@ class Rng {
     return static_cast<std::uint64_t>(product >> 64);
   }
 
-  /// Standard normal (Box-Muller, one value a call).
+  /// Standard normal (Box-Muller, one value per call).
   double normal() noexcept {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
     return radius * std::cos(6.283185307179586 * uniform());

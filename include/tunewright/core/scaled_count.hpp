@@ -7,8 +7,8 @@
 
 namespace tunewright {
 
-/// ceil(factor * count), and the largest `std::size_t` where that is beyond it: options such as "candidates for each
-/// one wanted" may be as large as one likes. `factor` must be a number of at least 0.
+/// ceil(factor * count), or the largest `std::size_t` if the result is larger, so that options such as "candidates per
+/// wanted one" may have any value. `factor` must be a number of at least 0.
 [[nodiscard]] inline std::size_t scaled_count(double factor, std::size_t count) noexcept {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
   const double scaled = std::ceil(factor * static_cast<double>(count));

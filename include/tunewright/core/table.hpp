@@ -22,23 +22,22 @@
 
 namespace tunewright {
 
-/// One knob of a table: its name and the values it may take, in the order of the source, which is what
-/// "adjacent" goes by.
+/// One knob of a table: its name and possible values, in the order of the source, which defines adjacency.
 struct Parameter {
   std::string name{};
   std::vector<std::string> values{};  ///< whole numbers without fraction or exponent
   bool operator==(const Parameter&) const = default;
 
-  /// The value as a number; not a number for a word.
+  /// The value as a number; NaN for a word.
   [[nodiscard]] double number(std::size_t choice) const;
   /// True when every value is a number.
   [[nodiscard]] bool numeric() const;
 };
 
-/// Measurements of one kernel on one device: N configurations of K parameters and what each gave. Failed
-/// configurations are rows; configurations that break a restriction of the kernel are absent.
+/// Measurements of one kernel on one device: N configurations of K parameters with their outcomes. Failed
+/// configurations are rows; configurations that violate a restriction of the kernel are absent.
 ///
-/// Units: seconds, whatever the source was written in.
+/// Units: seconds, whatever the unit of the source.
 struct Table {
   std::string kernel;
   std::string problem;  ///< size of the problem, as text
@@ -59,25 +58,25 @@ struct Table {
   /// Latency in seconds; infinite for a failure.
   [[nodiscard]] double cost_s(std::size_t i) const;
 
-  /// The values of a row, separated by commas: the same for the same configuration on every device.
+  /// The values of a row, separated by commas: identifies a configuration on every device.
   [[nodiscard]] std::string text(std::size_t i) const;
 };
 
-/// The parameters as knobs for featurizers, each with the values that occur. Words are categories, numbered as
-/// they stand in `Parameter::values`; numbers get the scale that suits them.
+/// The parameters as knobs for featurizers, each with the values that occur. Words are categories, numbered as in
+/// `Parameter::values`; numbers get a suitable scale.
 [[nodiscard]] std::vector<Knob> knobs_of(const Table& table);
 
-/// The numbers of row `i` that `knobs_of` speaks of, [K].
+/// The values of row `i` for `knobs_of`, [K].
 [[nodiscard]] std::vector<double> knob_values(const Table& table, std::size_t i);
 
-/// Canonical key of a configuration written as `Table::text` does.
+/// Canonical key of a configuration in the form of `Table::text`.
 [[nodiscard]] std::uint64_t row_key(std::string_view text);
 
-/// The tuning task a table answers. All that is known of the device is its name, so the name stands in for
-/// the architecture, and tasks on different devices differ.
+/// The tuning task of a table. Only the name of the device is known, so it is used as the architecture, and tasks on
+/// different devices differ.
 [[nodiscard]] Task task_of(const Table& table);
 
-/// Row `i` as what journals hold. `task` is whose answer the row is said to be, usually `task_of(table)`.
+/// Row `i` as a record. `task` is the task of the record, usually `task_of(table)`.
 [[nodiscard]] Record record_of(const Table& table, std::size_t i, const Task& task);
 
 /// All rows, for `measurers::Replay::load` and journals.

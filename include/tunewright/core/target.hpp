@@ -14,7 +14,7 @@ namespace tunewright {
 enum class DeviceKind : std::uint8_t { Cpu, Gpu };
 
 /// Vector instruction sets of CPUs: those of x86-64, each of which contains the ones before it, and Advanced SIMD,
-/// which every 64-bit ARM processor that runs Linux has.
+/// which every 64-bit ARM processor with Linux has.
 enum class Isa : std::uint8_t { Sse42, Avx2, Avx512, Neon };
 inline constexpr std::array<Isa, 4> all_isas{Isa::Sse42, Isa::Avx2, Isa::Avx512, Isa::Neon};
 
@@ -28,7 +28,7 @@ inline constexpr std::array<Isa, 4> all_isas{Isa::Sse42, Isa::Avx2, Isa::Avx512,
   return "unknown";
 }
 
-/// Processors that share their machine code, apart from extensions.
+/// Families of processors with common machine code, apart from extensions.
 enum class CpuFamily : std::uint8_t { X86_64, Aarch64, Other };
 
 [[nodiscard]] constexpr std::string_view name(CpuFamily family) noexcept {
@@ -44,7 +44,7 @@ enum class CpuFamily : std::uint8_t { X86_64, Aarch64, Other };
   return isa == Isa::Neon ? CpuFamily::Aarch64 : CpuFamily::X86_64;
 }
 
-/// That of the machine this program runs on.
+/// The family of the machine that runs this program.
 #if defined(__x86_64__)
 inline constexpr CpuFamily host_family = CpuFamily::X86_64;
 #elif defined(__aarch64__)
@@ -53,12 +53,12 @@ inline constexpr CpuFamily host_family = CpuFamily::Aarch64;
 inline constexpr CpuFamily host_family = CpuFamily::Other;
 #endif
 
-/// Whether what `isa` names has all instructions of `part`.
+/// Whether `isa` has all instructions of `part`.
 [[nodiscard]] constexpr bool contains(Isa isa, Isa part) noexcept {
   return family_of(isa) == family_of(part) && part <= isa;
 }
 
-/// Units of a processor that multiply small matrices at once. Values are bits of `Target::tensor_units`.
+/// Units of a processor that multiply small matrices. Values are bits of `Target::tensor_units`.
 enum class TensorUnit : std::uint32_t {
   Avx512Vnni = 1,
   Avx512Bf16 = 2,
@@ -69,10 +69,10 @@ enum class TensorUnit : std::uint32_t {
   TensorCoreBf16 = 64
 };
 
-/// One of a GPU, whose instructions a warp runs together.
+/// Whether a unit belongs to a GPU, where a warp executes its instructions jointly.
 [[nodiscard]] constexpr bool is_tensor_core(TensorUnit unit) noexcept { return unit >= TensorUnit::TensorCoreFp16; }
 
-/// Those of CPUs as /proc/cpuinfo calls them.
+/// CPU units have their names from /proc/cpuinfo.
 [[nodiscard]] constexpr std::string_view name(TensorUnit unit) noexcept {
   switch (unit) {
     case TensorUnit::Avx512Vnni: return "avx512_vnni";
@@ -86,8 +86,8 @@ enum class TensorUnit : std::uint32_t {
   return "unknown";
 }
 
-/// What code is generated for and measured on. A value: several targets can describe one machine (fewer threads, an
-/// older instruction set), and equal targets share journals.
+/// The machine to generate code for and to measure on. A value: several targets can describe one machine (fewer
+/// threads, an older instruction set), and equal targets share journals.
 struct Target {
   std::string name = "generic-cpu";  ///< for people and file names
   DeviceKind kind = DeviceKind::Cpu;
@@ -99,7 +99,7 @@ struct Target {
   std::uint64_t l2_bytes = 1U << 20;   ///< of one core; on a GPU of the device
   std::uint64_t l3_bytes = 0;          ///< of the package, shared; 0 when there is none
 
-  // GPUs only; all zero on a CPU, and zero where it is not known.
+  // GPUs only; zero on a CPU or if unknown.
   std::uint64_t shared_memory_per_block_bytes = 0;      ///< that any kernel gets
   std::uint64_t max_shared_memory_per_block_bytes = 0;  ///< that a kernel can ask for
   std::uint64_t shared_memory_per_multiprocessor_bytes = 0;
@@ -114,11 +114,11 @@ struct Target {
   unsigned multiprocessors = 0;
   double peak_fp32_gflops = 0;  ///< multiply-add is two; without tensor units
   double peak_gb_per_s = 0;     ///< of device memory, 10^9 bytes
-  /// Compute capability, e.g. "sm_80" or "sm_90a". On 64-bit ARM the processor that code is for, as LLVM calls it, and
-  /// features it has besides: "cortex-a72", "cortex-a55+dotprod"; empty for this machine's, or any where this is none.
-  /// Likewise on x86-64, where it is empty for this machine's or a typical one with the same instructions.
+  /// Compute capability, e.g. "sm_80" or "sm_90a". On CPUs LLVM's name of the processor to generate code for; on 64-bit
+  /// ARM optionally with additional features: "cortex-a72", "cortex-a55+dotprod". Empty for this machine's processor
+  /// or, on other machines, for a generic one with the same instructions.
   std::string architecture{};
-  /// Speed of tensor units with factors of 16 bits and sums of 32; those of 8 bits count twice. 0: it has none.
+  /// Speed of tensor units with 16-bit factors and 32-bit sums; 8-bit factors are twice as fast. 0: none.
   double peak_tensor_gflops = 0;
 
   std::uint32_t tensor_units = 0;  ///< bits of `TensorUnit`
@@ -126,31 +126,32 @@ struct Target {
   [[nodiscard]] constexpr bool has(TensorUnit unit) const noexcept {
     return (tensor_units & static_cast<std::uint32_t>(unit)) != 0;
   }
-  /// This target with one unit more, such as to generate code for a machine that is not at hand.
+  /// This target with an additional unit, for example to generate code for another machine.
   [[nodiscard]] Target with_tensor_unit(TensorUnit unit) const;
-  /// This target with one unit less; the same target where it has none.
+  /// This target without a unit; the same target if it lacks it.
   [[nodiscard]] Target without_tensor_unit(TensorUnit unit) const;
 
-  /// Compute capability times ten, e.g. 90 of "sm_90a"; 0 where the architecture is not of that form.
+  /// Compute capability times ten, e.g. 90 of "sm_90a"; 0 if the architecture has another form.
   [[nodiscard]] unsigned compute_capability() const noexcept { return compute_capability(architecture); }
   [[nodiscard]] static unsigned compute_capability(std::string_view architecture) noexcept;
-  /// Compute capability, times ten, from which on devices copy to shared memory while threads compute.
+  /// Compute capability, times ten, from which devices copy to shared memory asynchronously.
   static constexpr unsigned asynchronous_copies_since = 80;
   [[nodiscard]] bool copies_asynchronously() const noexcept {
     return compute_capability() >= asynchronous_copies_since;
   }
 
-  /// Devices of compute capability 9.0 alone have products by warp groups (`wgmma`), in code for this architecture,
-  /// which runs on no other device. "sm_90" names the same device without them.
+  /// Only devices of compute capability 9.0 have warp-group products (`wgmma`), in code for this architecture, which
+  /// runs on no other device. "sm_90" is the same device without them.
   static constexpr std::string_view warp_group_architecture = "sm_90a";
   [[nodiscard]] bool multiplies_by_warp_groups() const noexcept { return architecture == warp_group_architecture; }
-  /// Share of `peak_tensor_gflops` that tensor instructions of one warp can reach. On 9.0 the peak takes those of warp
-  /// groups; `mma.sync` was measured to reach 0.63 of it on an H100 (Luo et al. 2024, arXiv:2402.13499, tensor cores).
+  /// Share of `peak_tensor_gflops` that single-warp tensor instructions can reach. On 9.0 only warp-group instructions
+  /// reach the peak; `mma.sync` was measured at 0.63 of it on an H100 (Luo et al. 2024, arXiv:2402.13499, tensor
+  /// cores).
   [[nodiscard]] double tensor_peak_share_of_warps() const noexcept {
     return compute_capability() == compute_capability(warp_group_architecture) ? 0.63 : 1.0;
   }
 
-  /// Shared memory a block can have at most.
+  /// Maximum shared memory of a block.
   [[nodiscard]] constexpr std::uint64_t shared_memory_limit_bytes() const noexcept {
     return max_shared_memory_per_block_bytes > shared_memory_per_block_bytes ? max_shared_memory_per_block_bytes
                                                                              : shared_memory_per_block_bytes;
@@ -164,8 +165,8 @@ struct Target {
     return isa == Isa::Avx512 || isa == Isa::Neon ? 32U : 16U;
   }
 
-  /// The same machine with older instructions, without the tensor units that came with newer ones. Throws
-  /// `std::invalid_argument` when this target lacks `wanted`.
+  /// The same machine with an older instruction set, without newer tensor units. Throws `std::invalid_argument` if this
+  /// target lacks `wanted`.
   [[nodiscard]] Target with_isa(Isa wanted) const;
   /// The same machine with `count` threads. Throws `std::invalid_argument` for zero.
   [[nodiscard]] Target with_threads(unsigned count) const;
@@ -173,7 +174,7 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
-/// Key of a target in journals: everything that changes generated code or its speed; the name is not part of it.
+/// Key of a target in journals: everything that changes generated code or its speed, without the name.
 [[nodiscard]] std::uint64_t stable_hash(const Target& t);
 
 }  // namespace tunewright

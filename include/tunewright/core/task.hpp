@@ -14,9 +14,9 @@ namespace program {
 class ComputeGraph;
 }
 
-/// What to tune, and for which machine. Spaces that schedule programs read `graph`; spaces over recorded tables leave
-/// it empty and go by `workload_hash`. The core only names the graph's type and never looks inside
-/// (`program::make_task` fills everything in).
+/// A computation to tune and its target. Spaces that schedule programs read `graph`; spaces over recorded tables leave
+/// it empty and use `workload_hash`. The core only names the graph's type and never uses it (`program::make_task` fills
+/// in all members).
 struct Task {
   std::string name;                 ///< for people, e.g. "matmul 1024x1024x1024"
   std::uint64_t workload_hash = 0;  ///< content of the computation; equal workloads share journals

@@ -16,21 +16,20 @@
 
 namespace tunewright {
 
-/// Threads the machine runs at once; 1 where the system does not say.
+/// Number of hardware threads; 1 if the system does not tell.
 [[nodiscard]] unsigned hardware_threads() noexcept;
 
-/// A few threads that run many short loops one after another: the caller and `threads - 1` helpers that live
-/// as long as the team. (`parallel_parts` is for a loop now and then; it has no threads between loops.)
+/// A team of threads for many short loops, one after another: the caller and `threads - 1` helpers that live as long as
+/// the team. (`parallel_parts` is for occasional loops; it has no threads between loops.)
 ///
-/// Contract of a loop body `f(index, worker)`: it runs exactly once for every index in [0, n); indices are
-/// handed out one by one to whoever is free, so the *order* and the *worker* are not determined. A body that
-/// writes only to places named by its index (and to scratch space named by its worker) therefore gives the
-/// same result with any number of threads; sums across indices belong in the caller, after the loop. A body
-/// that throws does not stop the others: when all are done, the exception of the lowest index is rethrown,
-/// again whatever the number of threads.
+/// Contract of a loop body `f(index, worker)`: it runs exactly once for every index in [0, n). Free threads take
+/// indices one by one, so the *order* and the *worker* are not determined. A body that writes only to places determined
+/// by its index (and to scratch space of its worker) therefore gives the same result with any number of threads; sum
+/// across indices in the caller, after the loop. If a body throws, the others still run; then the exception of the
+/// lowest index is rethrown, independent of the number of threads.
 ///
-/// Cost: about ten microseconds a loop while the helpers are awake; they watch for work for some ten microseconds and
-/// then sleep, so an idle team costs nothing. One loop at a time: a body must not start another loop on the same team.
+/// Cost: about ten microseconds per loop while the helpers are awake. They spin for some ten microseconds and then
+///       sleep, so an idle team costs nothing. One loop at a time: a body must not start another loop on the same team.
 class ThreadTeam {
  public:
   /// `threads` counts the caller; 0 asks for `hardware_threads()`.
@@ -50,7 +49,7 @@ class ThreadTeam {
   }
 
  private:
-  // Loops of a model fit follow each other within microseconds; a sleep and a wake-up cost tens of them.
+  // Loops of a model fit follow each other within microseconds, while a sleep and a wake-up take tens of them.
   static constexpr std::chrono::microseconds watch{10};
 
   void run(std::size_t n);
@@ -66,8 +65,8 @@ class ThreadTeam {
   HelperThreads helpers_;  // comes last: helpers use the members above
 };
 
-/// `f(index)` for every index in [0, n) on `threads` threads (0: all the machine has), under the contract of
-/// `ThreadTeam`. Indices are handed out one by one, which evens out bodies of different length.
+/// `f(index)` for every index in [0, n) on `threads` threads (0: all hardware threads), under the contract of
+/// `ThreadTeam`. Threads take indices one by one, which balances bodies of different length.
 template <class F>
 void parallel_for(std::size_t n, unsigned threads, F&& f) {
   const std::size_t wanted = threads == 0 ? hardware_threads() : threads;

@@ -16,11 +16,11 @@
 
 namespace tunewright {
 
-/// Everything a shared cost model may learn from: features and costs of all measured candidates, by task.
+/// The training data of a shared cost model: features and costs of all measured candidates, by task.
 ///
 ///   y = (lowest cost of the task so far) / cost, in (0, 1];  0 for a failed candidate
 ///
-/// A new best rescales the older labels of its task, so labels are computed when asked for.
+/// A new best rescales the older labels of its task, so labels are computed on demand.
 ///
 /// Paper:  Zheng et al., Ansor, OSDI 2020.
 /// Shapes: N = candidates of all tasks, R = their rows, D = columns.
@@ -34,7 +34,7 @@ class TrainingSet {
     std::vector<float> predicted;      // [N], what the model said then; NaN if nothing
   };
 
-  /// When and why candidates were chosen: one entry a candidate, or none if that is not known.
+  /// When and why candidates were chosen: one entry per candidate, or none if unknown.
   struct Choice {
     std::span<const std::uint32_t> round{};
     std::span<const float> predicted{};
@@ -47,7 +47,7 @@ class TrainingSet {
   TrainingSet& operator=(TrainingSet&& other) noexcept;
   ~TrainingSet();
 
-  /// Appends candidates of `task` with their seconds, infinite if failed.
+  /// Appends candidates of `task` with their costs in seconds, infinite if failed.
   void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s, const Choice& choice);
   void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s) {
     add(task, x, cost_s, Choice{});
@@ -57,7 +57,7 @@ class TrainingSet {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  // N
 
-  /// The group of `task` in what `assemble` returns; a number of its own while nothing of it is here.
+  /// The group of `task` in the result of `assemble`; a new number if there is no candidate of it.
   [[nodiscard]] std::uint32_t group_of(std::uint64_t task) const {
     return static_cast<std::uint32_t>(find(parts_, task) - parts_.begin());
   }

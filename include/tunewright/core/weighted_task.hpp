@@ -5,7 +5,7 @@
 
 namespace tunewright {
 
-/// A task of a network and how often the network computes it.
+/// A task of a network and the number of its occurrences.
 struct WeightedTask {
   Task task;
   double weight = 1;

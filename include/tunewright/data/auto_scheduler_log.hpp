@@ -17,12 +17,12 @@ namespace tunewright::data {
 ///   for (data::AutoSchedulerRecord record; log.next(record);) use(record);
 ///   std::cout << summary(log.report());
 ///
-/// A line that is no record is counted and listed with its reason, never thrown. Memory is bounded by the
-/// longest line. Records of one task share its description.
-/// Units: seconds, converted from nothing, as the format holds seconds.
+/// A line that is not a record is counted and listed with its reason, never thrown. Memory is bounded by the longest
+/// line. Records of one task share its description.
+/// Units: seconds, as in the format.
 using AutoSchedulerLog = LogReader<AutoSchedulerRecord, ansor::LineParser>;
 
-/// Parses one line. Throws `FormatError` naming the column and what was expected there.
+/// Parses one line. Throws `FormatError` with the column and what was expected there.
 [[nodiscard]] inline AutoSchedulerRecord parse_auto_scheduler_line(std::string_view line) {
   AutoSchedulerRecord record;
   ansor::LineParser().parse(line, record);

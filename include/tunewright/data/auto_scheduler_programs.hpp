@@ -21,42 +21,41 @@
 
 namespace tunewright::data {
 
-/// Programs of auto_scheduler logs as programs of ours: the computation is rebuilt from the workload key, the
-/// steps are replayed on it and lowered, so that whatever reads loop nests works on them.
+/// Programs of auto_scheduler logs as loop nests: the computation is rebuilt from the workload key, and the steps are
+/// replayed on it and lowered.
 ///
 ///   data::AutoSchedulerPrograms programs("V100");
 ///   for (data::AutoSchedulerRecord record; log.next(record);) programs.append(record, dataset);
 ///
-/// Cost: some 50 microseconds a program. Not for several threads at once: give each its own.
+/// Cost: some 50 microseconds per program. Not thread-safe: each thread needs its own.
 class AutoSchedulerPrograms {
  public:
-  /// `device` is the name of the target, which logs do not tell.
+  /// `device` is the name of the target, which logs do not contain.
   explicit AutoSchedulerPrograms(std::string device) : device_(std::move(device)) {}
 
-  /// Graphs for workloads that `ansor::workload_graph` does not know, by whole workload key.
+  /// Adds a graph for a workload that `ansor::workload_graph` does not know, by the complete workload key.
   void add_workload(const std::string& key, std::shared_ptr<const program::ComputeGraph> graph) {
     graphs_[key] = std::move(graph);
   }
 
-  /// The tuning task of a record; none when nobody knows what its workload computes.
+  /// The tuning task of a record; null for an unknown workload.
   [[nodiscard]] const Task* task(const AutoSchedulerRecord& record);
 
-  /// The loop nest; none for an unknown workload, or steps that do not replay or lower: `refusals` then
-  /// counts the reason.
+  /// The loop nest; empty for an unknown workload, or steps that do not replay or lower: `refusals` then counts the
+  /// reason.
   [[nodiscard]] std::optional<loops::LoopNest> lower(const AutoSchedulerRecord& record);
 
-  /// Appends the rows of features::PerStatement, 164 columns; a program without rows when it cannot be
-  /// lowered.
+  /// Appends the rows of features::PerStatement, 164 columns; a program without rows if it cannot be lowered.
   void describe(const AutoSchedulerRecord& record, FeatureBatch& batch);
 
-  /// Appends the record to a dataset, without its features. The task is called by its workload key and of the
-  /// class of its function.
+  /// Appends the record to a dataset, without its features. The task's name is its workload key and its class the
+  /// function's name.
   void append_result(const AutoSchedulerRecord& record, Dataset& dataset);
   /// Appends the record with its statement rows.
   void append(const AutoSchedulerRecord& record, Dataset& dataset);
 
   [[nodiscard]] std::size_t replayed() const noexcept { return replayed_; }
-  /// Why programs could not be lowered, and how many.
+  /// Counts of programs that could not be lowered, by reason.
   [[nodiscard]] const std::map<std::string, std::size_t>& refusals() const noexcept { return refusals_; }
 
  private:

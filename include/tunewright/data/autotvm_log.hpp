@@ -20,12 +20,12 @@ namespace tunewright::data {
 
 namespace autotvm {
 
-/// What was tuned: a template, its arguments (tensors are ["TENSOR", shape, type]), and the target.
+/// The tuned task: a template, its arguments (tensors are ["TENSOR", shape, type]), and the target.
 struct TaskInfo {
   std::string target;
   std::string name;  ///< of the template, e.g. "conv2d_nchw.cuda"
   std::vector<json::Literal> arguments;
-  std::string keywords = "{}";  ///< keyword arguments as they stand; no known template has any
+  std::string keywords = "{}";  ///< keyword arguments as text; no known template has any
   bool operator==(const TaskInfo&) const = default;
 };
 
@@ -36,7 +36,7 @@ enum class KnobKind : std::uint8_t {
   Other      ///< "ot": one of a list of values
 };
 
-/// One decision of a configuration. Which member holds it depends on the kind.
+/// One decision of a configuration; its kind determines the member that holds it.
 struct Knob {
   std::string name;
   KnobKind kind = KnobKind::Other;
@@ -52,11 +52,11 @@ struct Knob {
 struct AutoTvmRecord {
   std::shared_ptr<const autotvm::TaskInfo> task;  ///< shared by neighbouring records of one task
   std::int64_t index = 0;                         ///< of the configuration in the template's space
-  std::string code_hash;                          ///< empty when the record has none
+  std::string code_hash;                          ///< empty if missing in the record
   std::vector<autotvm::Knob> knobs;
   TvmResult result;
   std::string version;      ///< of the format: "0.2"
-  std::string tvm_version;  ///< empty when the record has none
+  std::string tvm_version;  ///< empty if missing in the record
 
   friend bool operator==(const AutoTvmRecord& a, const AutoTvmRecord& b) {
     const bool same_task = a.task == b.task || (a.task && b.task && *a.task == *b.task);
@@ -67,7 +67,7 @@ struct AutoTvmRecord {
 
 namespace autotvm {
 
-/// Reads lines; text of the task that repeats from line to line is read once.
+/// Reads lines; task text that repeats from line to line is parsed once.
 class LineParser {
  public:
   void parse(std::string_view line, AutoTvmRecord& record);
@@ -96,11 +96,11 @@ void write_knob(std::string& out, const Knob& knob);
 ///   for (data::AutoTvmRecord record; log.next(record);) use(record);
 ///   std::cout << summary(log.report());
 ///
-/// A line that is no record is counted and listed with its reason, never thrown. Memory is bounded by the
-/// longest line. Units: seconds, as in the format.
+/// A line that is not a record is counted and listed with its reason, never thrown. Memory is bounded by the longest
+/// line. Units: seconds, as in the format.
 using AutoTvmLog = LogReader<AutoTvmRecord, autotvm::LineParser>;
 
-/// Parses one line. Throws `FormatError` naming the column and what was expected there.
+/// Parses one line. Throws `FormatError` with the column and what was expected there.
 [[nodiscard]] AutoTvmRecord parse_autotvm_line(std::string_view line);
 
 /// The record as one line of a log, without the line end; reading it gives an equal record.

@@ -16,8 +16,8 @@ namespace tunewright::data {
 
 namespace autotvm {
 
-/// Calls `set(name, json)` for each number or word that a knob decides. A split gives one a part, "tile_x.1",
-/// without the part that takes the rest; an order is one word, annotations one a loop.
+/// Calls `set(name, json)` for each number or word of a knob. A split has one per part, "tile_x.1", without the part
+/// that takes the rest; an order is one word, annotations are one word per loop.
 template <class F>
 void for_each_choice(const Knob& knob, const F& set) {
   std::string json;
@@ -54,10 +54,9 @@ void for_each_choice(const Knob& knob, const F& set) {
 ///
 ///   const auto imported = data::read_autotvm_table("conv.log.gz", {.device = "V100"});
 ///
-/// Kernel and problem are the template and its arguments unless `source` names them. Records of another task
-/// than the first, and of a configuration that was recorded before, are listed as bad. Throws
-/// `std::runtime_error` when the file cannot be opened and `FormatError` when it holds no record or
-/// `source.device` is empty, as logs do not name the device.
+/// Kernel and problem are the template and its arguments unless `source` names them. Records of another task than the
+/// first, and repeated configurations, are listed as bad. Throws `std::runtime_error` if the file cannot be opened and
+/// `FormatError` if it has no record or `source.device` is empty, because logs do not name the device.
 [[nodiscard]] ImportedTable read_autotvm_table(const std::string& path, TableSource source = {});
 
 }  // namespace tunewright::data

@@ -20,20 +20,20 @@
 
 namespace tunewright::data {
 
-/// What a dataset knows about one workload besides its records. Unknown numbers stay at their defaults.
+/// The properties of a workload besides its records. Unknown numbers stay at their defaults.
 struct DatasetTask {
   std::string name{};
   std::string operator_class{};  ///< tasks of one class compute the same kind of thing, e.g. "conv2d"
   double flops = 0;              ///< of one run
-  double weight = 1;             ///< occurrences in the networks the data stands for
+  double weight = 1;             ///< occurrences in the networks that the data represents
   bool operator==(const DatasetTask&) const = default;
 };
 
-/// Measured programs of many tasks on many targets, as columns of N records: what cost models are compared
-/// on. Failed records stay in it, with an infinite cost.
+/// Measured programs of many tasks on many targets, as columns of N records: the training and test data of cost models.
+/// Failed records stay in it, with an infinite cost.
 ///
-/// Labels are relative to the best of their *group*, the records of one task on one target, because absolute
-/// times of different tasks or devices do not compare.
+/// Labels are relative to the best of their *group*, the records of one task on one target, because absolute times of
+/// different tasks or devices are not comparable.
 ///
 ///   data::Split split = data::by_task(dataset, 0.1, Rng(7));
 ///   data::Dataset train = dataset.subset(split.train);
@@ -41,12 +41,12 @@ struct DatasetTask {
 ///
 /// Units: seconds. Determinism: every function is a pure function of its arguments.
 struct Dataset {
-  FeatureBatch x;                     ///< N programs; or none at all, until somebody describes them
+  FeatureBatch x;                     ///< N programs, or none until they are featurized
   std::vector<std::uint32_t> task;    ///< [N], position in `tasks`
   std::vector<std::uint32_t> target;  ///< [N], position in `targets`
   std::vector<double> cost_s;         ///< [N], latency; infinite for a failed program
-  std::vector<Fault> fault;           ///< [N], means something only where the cost is infinite
-  std::vector<double> price_s;        ///< [N], what measuring it took: compiling and running
+  std::vector<Fault> fault;           ///< [N], meaningful only if the cost is infinite
+  std::vector<double> price_s;        ///< [N], cost of the measurement: compiling and running
 
   std::vector<DatasetTask> tasks;
   std::vector<std::string> targets;
@@ -55,16 +55,16 @@ struct Dataset {
   [[nodiscard]] bool valid(std::size_t i) const noexcept { return std::isfinite(cost_s[i]); }
   [[nodiscard]] std::size_t count_valid() const;
 
-  /// Number of the task called `name`, which is added if there is none yet.
+  /// Number of the task with this name, which is added if it is new.
   [[nodiscard]] std::uint32_t task_number(const DatasetTask& wanted);
-  /// Number of the target called `name`, which is added if there is none yet.
+  /// Number of the target called `name`, which is added if it is new.
   [[nodiscard]] std::uint32_t target_number(std::string_view name);
 
-  /// Appends one record without its features. A failure has no latency whatever `latency_s` says.
+  /// Appends one record without its features. A failure has no latency, whatever `latency_s` contains.
   void add(std::uint32_t task_number, std::uint32_t target_number, const Outcome& outcome);
 
-  /// Appends everything `other` holds; tasks and targets of one name become one. Throws
-  /// `std::invalid_argument` when only one of both has features, or features of another width.
+  /// Appends `other`; tasks and targets with equal names are merged. Throws `std::invalid_argument` if only one of both
+  /// has features, or for features of another width.
   void append(const Dataset& other);
 
   /// [N], equal for records of one task on one target; numbered by first appearance.
@@ -73,15 +73,15 @@ struct Dataset {
   /// [N], (lowest cost of the group) / cost, in (0, 1]; 0 for a failed record.
   [[nodiscard]] std::vector<float> labels() const;
 
-  /// Positions of the records, one list a group, in order.
+  /// Positions of the records, one list per group, in order.
   [[nodiscard]] std::vector<std::vector<std::size_t>> by_group() const;
 
-  /// The records at `indices`, in that order; all tasks and targets keep their numbers. Labels of a subset
-  /// are relative to the best *in it*: take labels of the whole before, where that is not wanted.
+  /// The records at `indices`, in that order; all tasks and targets keep their numbers. Labels of a subset are relative
+  /// to the best *in it*; to avoid this, compute the labels of the whole dataset first.
   [[nodiscard]] Dataset subset(std::span<const std::size_t> indices) const;
 
-  /// Throws `std::invalid_argument` when the columns differ in length, a number names no task or target, or a
-  /// cost is no latency.
+  /// Throws `std::invalid_argument` if the columns differ in length, for a number without a task or target, and for an
+  /// invalid cost.
   void check() const;
 };
 

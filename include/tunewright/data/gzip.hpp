@@ -22,11 +22,11 @@
 
 namespace tunewright::data {
 
-/// The bytes of a file, plain or gzip: which of the two is told by its first bytes, not by its name. A gzip
-/// file may have several members, one after the other, and zeros behind the last.
+/// Reads the bytes of a plain or gzip file; the first bytes, not the name, determine which. A gzip file may have
+/// several members, one after the other, followed by zeros.
 ///
-/// `read` gives what is there until the end. Damage does not throw: everything before it is given, and
-/// `damage()` then says what is wrong. Throws `std::runtime_error` when the file cannot be opened.
+/// `read` returns all data up to the end. Damage does not throw: everything before it is returned, and `damage()` then
+/// describes it. Throws `std::runtime_error` if the file cannot be opened.
 class GzipReader {
  public:
   explicit GzipReader(const std::string& path);
@@ -34,9 +34,9 @@ class GzipReader {
   /// Fills `into` with up to `capacity` bytes and returns how many; 0 at the end.
   std::size_t read(char* into, std::size_t capacity);
 
-  /// Empty as long as nothing is wrong.
+  /// Empty as long as there is no damage.
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
-  /// About how many bytes there are in all, as far as the file says; 0 if it does not.
+  /// Approximate total number of bytes, from the file's own information; 0 if unknown.
   [[nodiscard]] std::size_t expected_bytes();
 
  private:
@@ -45,7 +45,7 @@ class GzipReader {
   };
 
   std::size_t read_file(unsigned char* into, std::size_t capacity);
-  /// Whether `count` bytes of the file lie at `packed_at_`; fewer do at its end.
+  /// Whether `count` bytes of the file are buffered at `packed_at_`; fewer may remain at its end.
   bool has(std::size_t count);
   bool at_member() { return has(2) && packed_[packed_at_] == 0x1f && packed_[packed_at_ + 1] == 0x8b; }
 
@@ -67,19 +67,19 @@ class GzipReader {
 
 namespace detail {
 
-/// Asks for large pages: a fresh text is mostly waited for page by page otherwise. Only a hint.
+/// Requests large pages, because page faults dominate the first write to a large text. Only a hint.
 void advise_large_pages([[maybe_unused]] std::string& text);
 
 }  // namespace detail
 
-/// The whole of a plain or gzip file. Throws `std::runtime_error` when it cannot be opened, is damaged, or is
-/// larger than `max_bytes` once decompressed.
+/// The contents of a plain or gzip file. Throws `std::runtime_error` if it cannot be opened, is damaged, or is larger
+/// than `max_bytes` after decompression.
 [[nodiscard]] std::string read_text(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30);
 
 /// The lines of a plain or gzip file, one at a time, in memory bounded by the longest line.
 ///
-/// A line is a view that stays valid until the next call; "\n" and "\r\n" end it, and the last line needs
-/// neither. A line longer than `max_line_bytes` is given as empty with `too_long()` true.
+/// A line is a view that stays valid until the next call; "\n" and "\r\n" end it, and the last line needs neither. A
+/// line longer than `max_line_bytes` is returned empty with `too_long()` true.
 class GzipLines {
  public:
   explicit GzipLines(const std::string& path, std::size_t max_line_bytes = std::size_t{64} << 20)

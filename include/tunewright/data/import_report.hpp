@@ -12,7 +12,7 @@
 
 namespace tunewright::data {
 
-/// What came of reading one file: every line is a record, blank, or bad. `lines == records + blank + bad`.
+/// The result of reading one file: every line is a record, blank, or bad. `lines == records + blank + bad`.
 struct ImportReport {
   std::string file{};
   std::size_t lines = 0;
@@ -21,10 +21,10 @@ struct ImportReport {
   std::size_t blank = 0;
   std::size_t bad = 0;               ///< lines that are no record
   std::vector<BadLine> bad_lines{};  ///< the first ones; the list stops growing at `max_listed`
-  std::string damage{};              ///< of the file as a whole, such as a compressed stream that ends early
+  std::string damage{};              ///< of the whole file, such as a truncated compressed stream
   std::size_t max_listed = 20;
 
-  /// True when every line was a record or blank and the file was whole.
+  /// Whether every line was a record or blank and the file was undamaged.
   [[nodiscard]] bool complete() const noexcept { return bad == 0 && damage.empty(); }
 
   void add_bad(std::size_t line, std::string reason);
@@ -32,7 +32,7 @@ struct ImportReport {
   ImportReport& operator+=(const ImportReport& other);
 };
 
-/// One line for people: "conv.log.gz: 1000 records (3 failed), 1 bad line; line 17: ...".
+/// A summary line: "conv.log.gz: 1000 records (3 failed), 1 bad line; line 17: ...".
 [[nodiscard]] std::string summary(const ImportReport& report);
 
 }  // namespace tunewright::data

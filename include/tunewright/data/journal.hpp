@@ -32,55 +32,54 @@
 
 namespace tunewright::data {
 
-/// What a journal file holds.
+/// The contents of a journal file.
 struct JournalContents {
   std::vector<Record> records;            ///< in file order, of all tasks
-  std::vector<std::size_t> record_lines;  ///< [records], where they stand, from 1
+  std::vector<std::size_t> record_lines;  ///< [records], their line numbers, from 1
   std::vector<Task> tasks;                ///< described, each once; `program::with_graph` completes one
   std::vector<BadLine> bad;               ///< skipped
   std::size_t lines = 0;
   std::size_t blank = 0;
 };
 
-/// Reads a journal. A line that is cut short, garbage, or of a newer schema is skipped and listed; a missing
-/// file is empty. Throws `std::runtime_error` when the file exists and cannot be read.
+/// Reads a journal. Truncated lines, garbage and newer schemas are skipped and listed; a missing file is empty. Throws
+/// `std::runtime_error` if the file exists but cannot be read.
 [[nodiscard]] JournalContents read_journal(const std::string& path);
 
-/// Whether a journal may be written to the file: it does not exist, has no lines, or has one that is a record or begins
-/// as records do. The last is so wherever a writer was stopped.
+/// Whether the file may be used as a journal: it does not exist, has no lines, or has a line that is a record or begins
+/// like one, such as the truncated line of a killed writer.
 [[nodiscard]] bool is_journal(const std::string& path);
 
-/// Keeps every measurement the moment it is known, one line each, and gives them back to the next run of the
-/// same task:
+/// Observer that stores every measurement as soon as it is known, one line each, and recalls them in the next run of
+/// the same task:
 ///
 ///   data::Journal journal{{.path = "matmul.jsonl"}};
 ///   tuner.run(task, {.trials = 500}, journal);   // killed after 300 and started again, it measures 200
 ///
-/// The first record of a task that the file does not describe yet is preceded by a line that does (`to_line(task)`), so
-/// that a journal alone is enough to learn from: see `data::read_journals`.
+/// Before the first record of a new task it writes a line that describes the task (`to_line(task)`), so that a journal
+/// alone is enough for training: see `data::read_journals`.
 ///
-/// A line goes out as a single write to a file opened for appending, so killing the process loses at most the
-/// line being written, and the next writer begins on a fresh line. Several tasks may share a file. A file
-/// that holds only tasks of other runs is taken for a mistake, unless `many_tasks` says that it is not.
+/// A line is written by a single write to a file opened for appending, so killing the process loses at most the line
+/// being written, and the next writer starts a new line. Several tasks may share a file. A file with only tasks of
+/// other runs is an error, unless `many_tasks` is set.
 ///
-/// A file with lines none of which begins as a record does is no journal: it is refused and left as it is.
+/// A file in which no line begins like a record is not a journal: it is rejected and left unchanged.
 ///
-/// `sync_each_line` is off by default: the system keeps what was written when the process dies, and only a
-/// crash of the machine can lose more.
+/// `sync_each_line` is off by default: the system keeps written data when the process dies, so only a crash of the
+/// machine can lose more.
 class Journal {
  public:
   struct Options {
     std::string path;
-    bool many_tasks = false;              ///< the file is meant for several tasks, so one without records is no mistake
-    bool sync_each_line = false;          ///< wait until the disk has it: survives a crash of the machine
-    Clock clock = calendar_seconds();     ///< time stamps; nothing is decided by them
-    std::ostream* warnings = &std::clog;  ///< told once about lines that were skipped; null to be quiet
-    /// Larger files are recalled from by a `JournalIndex`, a file beside the journal.
+    bool many_tasks = false;              ///< for several tasks: a file without records of this one is no error
+    bool sync_each_line = false;          ///< wait for the disk: survives a crash of the machine
+    Clock clock = calendar_seconds();     ///< time stamps only
+    std::ostream* warnings = &std::clog;  ///< reports skipped lines once; null: silent
+    /// Larger files are recalled through a `JournalIndex`, a file beside the journal.
     std::uint64_t index_above_bytes = std::uint64_t{16} << 20;
   };
 
-  /// Opens the file, creating it if needed. Throws `std::runtime_error` when it cannot be written, and for a file that
-  /// holds something else than a journal.
+  /// Opens the file, creating it if needed. Throws `std::runtime_error` if it cannot be written or is not a journal.
   explicit Journal(Options options);
   Journal(Journal&& other) noexcept
       : options_(std::move(other.options_)),
@@ -96,16 +95,16 @@ class Journal {
   /// Appends one record, stamped with the time.
   void append(Record record);
 
-  /// Appends a description of the task, unless the file has one. A run does it by itself; who appends records by hand
-  /// does it for the journal to be complete.
+  /// Appends a description of the task, unless the file has one. A run does this itself; call it when appending records
+  /// by hand, to make the journal complete.
   void describe(const Task& task);
 
   // Observer hooks.
 
-  /// The records of `task`. Throws `std::runtime_error` when there are records, but of other tasks only.
+  /// The records of `task`. Throws `std::runtime_error` if there are records, but only of other tasks.
   [[nodiscard]] std::vector<Record> recall(const Task& task);
 
-  /// The records of a network's tasks, in file order. Throws as above where none is of one of them.
+  /// The records of a network's tasks, in file order. Throws as above if there are none of its tasks.
   [[nodiscard]] std::vector<Record> recall(std::span<const WeightedTask> tasks);
 
   void on_record(const Record& record, const RunStatus& status) {
@@ -116,7 +115,7 @@ class Journal {
  private:
   void write_all(const std::string& text);
 
-  /// The lines of `wanted` tasks, and with them, where there are none, some record of another.
+  /// The lines of `wanted` tasks and, if there are none, some record of another task.
   [[nodiscard]] JournalContents read(const std::set<std::uint64_t>& wanted);
   [[nodiscard]] bool read_by_index(const std::set<std::uint64_t>& wanted, JournalContents& contents);
 
@@ -127,8 +126,8 @@ class Journal {
   int fd_ = -1;
 };
 
-/// The fastest valid record of `task` in a journal, if there is one; `space.decode(task, record->config)`
-/// restores its configuration.
+/// The fastest valid record of `task` in a journal, if any; `space.decode(task, record->config)` restores its
+/// configuration.
 [[nodiscard]] std::optional<Record> best_record(const std::string& path, const Task& task);
 
 }  // namespace tunewright::data
@@ -283,7 +282,7 @@ TUNEWRIGHT_INLINE bool Journal::read_by_index(const std::set<std::uint64_t>& wan
     }
     return true;
   } catch (const std::runtime_error& error) {
-    // A folder that cannot be written to holds no index; the journal is read as a whole.
+    // A folder that cannot be written has no index; the whole journal is read.
     if (options_.warnings != nullptr)
       *options_.warnings << error.what() << "; reading the whole journal\n" << std::flush;
     contents = {};

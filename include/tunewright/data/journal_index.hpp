@@ -17,24 +17,24 @@
 
 namespace tunewright::data {
 
-/// Where the records of each task stand in a journal, in a file beside it (`<journal>.index`), so that recalling one
-/// task of a large journal takes time in proportion to that task's records and not to the file.
+/// An index of the records of each task in a journal, stored beside it (`<journal>.index`), so that recalling one task
+/// of a large journal takes time proportional to that task's records and not to the file.
 ///
-/// The index covers whole lines up to some byte. Opening it reads what the journal has gained since, and begins anew
-/// when the index is missing, of another version, damaged, or not of this journal: the journal is shorter, or its first
-/// bytes or those before the end of what is covered are others. What the index says is only a hint where to look:
-/// every line is read and checked again when its task is asked for.
+/// The index covers complete lines up to some byte. Opening it reads what was appended since. It is rebuilt if it is
+/// missing, of another version, damaged, or of another journal: the journal is shorter, or its first bytes or those
+/// before the end of the covered part differ. The index is only a hint: every line is read and checked again when its
+/// task is recalled.
 ///
-/// Cost:        opening: one pass over what is new; memory: under 100 bytes a task, and two MiB. On disk: 40 bytes for
-///              each run of lines of one task, at most that for each record.
-/// Errors:      `std::runtime_error` when the journal cannot be read or the index cannot be written; a damaged index is
-///              none, it is rebuilt.
+/// Cost:        opening: one pass over new data; memory: under 100 bytes per task, plus two MiB. On disk: 40 bytes for
+///              each run of lines of one task, at most that per record.
+/// Errors:      `std::runtime_error` if the journal cannot be read or the index cannot be written; a damaged index is
+///              rebuilt.
 class JournalIndex {
  public:
-  /// Name of the index of a journal.
+  /// Path of the index of a journal.
   [[nodiscard]] static std::string path_of(const std::string& journal) { return journal + ".index"; }
 
-  /// Opens the index of a journal that exists, after bringing it up to date.
+  /// Opens the index of an existing journal and updates it.
   explicit JournalIndex(const std::string& journal);
   JournalIndex(JournalIndex&& other) noexcept;
   JournalIndex& operator=(JournalIndex&&) = delete;
@@ -43,11 +43,11 @@ class JournalIndex {
   using TaskEntry = journal_index::TaskEntry;
   /// Entries by the hash of their task.
   [[nodiscard]] const std::map<std::uint64_t, TaskEntry>& tasks() const noexcept { return tasks_; }
-  /// Whole lines of the journal, blank ones among them.
+  /// Number of complete lines of the journal, including blank ones.
   [[nodiscard]] std::uint64_t lines() const noexcept { return header_.lines; }
-  /// Lines that neither say that they are records nor that they describe a task.
+  /// Lines that begin neither as a record nor as the description of a task.
   [[nodiscard]] std::uint64_t other_lines() const noexcept { return header_.other_lines; }
-  /// Bytes of the journal that opening it had to read.
+  /// Bytes of the journal that were read to open it.
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_read_; }
 
   struct Found {
@@ -55,18 +55,17 @@ class JournalIndex {
     std::vector<std::uint64_t> lines;  ///< [records], where they stand, from 1
     std::vector<BadLine> bad;          ///< lines of the task that are no records; skipped
   };
-  /// The records of a task, none for one that is not there.
+  /// The records of a task; none for an unknown task.
   [[nodiscard]] Found find(std::uint64_t task) const;
-  /// The first record that is one among the latest lines of the task, which costs a MiB at most; nothing where there is
-  /// none.
+  /// The first valid record among the latest lines of the task, at a cost of at most one MiB; empty if there is none.
   [[nodiscard]] std::optional<Record> first_record(std::uint64_t task) const;
   /// A record of some task, for messages.
   [[nodiscard]] std::optional<Record> any_record() const;
-  /// Whether something stands behind the last whole line: a writer was stopped, or writes at this moment.
+  /// Whether there is text after the last complete line: a writer was killed, or is writing now.
   [[nodiscard]] bool ends_within_a_line() const;
-  /// The task as the journal describes it; nothing where it does not.
+  /// The task described in the journal; empty if it is not.
   [[nodiscard]] std::optional<Task> description(std::uint64_t task) const;
-  /// What is wrong with the lines that belong to no task.
+  /// The errors of lines that belong to no task.
   [[nodiscard]] std::vector<BadLine> bad_lines() const;
 
  private:
@@ -129,7 +128,7 @@ TUNEWRIGHT_INLINE JournalIndex::JournalIndex(const std::string& journal) : journ
   index_fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (index_fd_ < 0) refuse(path, "write the journal's index");
   try {
-    // Several programs may open one journal: one at a time brings the index up to date.
+    // Several programs may open one journal; only one at a time updates the index.
     while (::flock(index_fd_, LOCK_EX) != 0 && errno == EINTR) {
     }
     if (!load() || !is_of_this_journal()) {
@@ -197,8 +196,8 @@ TUNEWRIGHT_INLINE void JournalIndex::extend() {
   }
   bytes_read_ = header_.covered - before;
   if (bytes_read_ == 0 && header_.checksum != 0) return;
-  // The header comes last: whoever is stopped before leaves an index whose checksum is wrong, or that of before with
-  // its table overwritten, which is noticed as well.
+  // The header is written last: a process killed before leaves an index with a wrong checksum, or the previous one with
+  // an overwritten table, which is detected too.
   builder.flush();
   store();
 }
@@ -249,7 +248,7 @@ TUNEWRIGHT_INLINE std::string JournalIndex::text_at(std::uint64_t offset, std::u
 
 TUNEWRIGHT_INLINE JournalIndex::Run JournalIndex::run_at(std::uint64_t number) const {
   Run run;
-  // Earlier runs have smaller numbers, so a damaged chain ends.
+  // Earlier runs have smaller numbers, so even a damaged chain ends.
   if (number > header_.runs || !read_at(index_fd_, journal_index::offset_of_run(number - 1), &run, sizeof run) ||
       run.previous >= number || run.offset > header_.covered || run.bytes > header_.covered - run.offset) {
     throw damaged();

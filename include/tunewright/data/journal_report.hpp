@@ -12,8 +12,8 @@
 
 namespace tunewright::data {
 
-/// What came of the lines of journals: every line is a record that was taken, describes a task, is blank, or was
-/// skipped. `lines == records + tasks + blank + skipped()`.
+/// The result of reading journals: every line is a used record, describes a task, is blank, or was skipped. `lines ==
+/// records + tasks + blank + skipped()`.
 struct JournalReport {
   struct Line {
     std::string file;
@@ -39,12 +39,12 @@ struct JournalReport {
     return sum;
   }
 
-  /// Counts a line under `kind`; `reason` says more about this one, where there is more to say.
+  /// Counts a line under `kind`; `reason` may give details.
   void skip(const std::string& file, std::size_t number, const std::string& kind, const std::string& reason = {});
 };
 
-/// One line for people: "2 journals: 410 records (3 failed); 5 lines skipped: 4 another compiler, 1 no record;
-/// a.jsonl:17: another compiler; ...".
+/// A summary line: "2 journals: 410 records (3 failed); 5 lines skipped: 4 another compiler, 1 no record; a.jsonl:17:
+/// another compiler; ...".
 [[nodiscard]] std::string summary(const JournalReport& report);
 
 }  // namespace tunewright::data

@@ -15,24 +15,24 @@ namespace tunewright::data {
 
 namespace kernel_tuner_detail {
 
-/// The word that stands for the time of a configuration that failed.
+/// The failure for a word in place of a time.
 Failure failure(std::string word);
 
-/// One entry of the cache: parameters, times and prices, in milliseconds. `repeats` is room to work in.
+/// One entry of the cache: parameters, times and costs, in milliseconds. `repeats` is working memory.
 void record(json::Scanner& in, table_import::Builder& builder, std::vector<double>& repeats, double& flops);
 
 }  // namespace kernel_tuner_detail
 
-/// Reads the text of a Kernel Tuner cache file: one kernel on one device, usually every configuration that
-/// its restrictions allow.
+/// Reads the text of a Kernel Tuner cache file: one kernel on one device, usually every configuration that its
+/// restrictions allow.
 ///
-/// Latency is the median of `times`, or their mean, the file's own `time`, if `source` says so; warm-up included.
-/// Compiling takes `compile_time`, running `benchmark_time`. A word in `time` is a failure. Milliseconds become
-/// seconds.
+/// The latency is the median of `times` or, if `source` says so, their mean, the file's own `time`, both including
+/// warm-up. Compiling takes `compile_time`, running `benchmark_time`. A word in `time` is a failure. Milliseconds are
+/// converted to seconds.
 ///
-/// Errors: a record that does not parse is skipped and listed in the report, as is a text that ends early. A
-///         text that is no cache, holds no record or names no device throws `FormatError`.
-/// Cost:   some 200 MB a second on one core, no tree of the JSON in between.
+/// Errors: a malformed record is skipped and listed in the report, as is a truncated text. A text that is not a cache,
+///         or has no record or device, throws `FormatError`.
+/// Cost:   some 200 MB per second on one core, without a JSON tree.
 [[nodiscard]] ImportedTable parse_kernel_tuner(std::string_view text, const TableSource& source = {});
 
 }  // namespace tunewright::data
@@ -117,7 +117,7 @@ TUNEWRIGHT_INLINE ImportedTable parse_kernel_tuner(std::string_view text, const 
     std::size_t read = 0;
     in.object([&](std::string_view) {
       records.one(in, [&](json::Scanner& at) { kernel_tuner_detail::record(at, builder, repeats, described.flops); });
-      // Records are of much the same length.
+      // Records have similar lengths.
       if (++read == 16) builder.expect_rows(16 * text.size() / static_cast<std::size_t>(in.position() - from));
     });
   };

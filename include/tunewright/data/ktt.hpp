@@ -20,11 +20,11 @@ void record(json::Scanner& in, table_import::Builder& builder, double unit_s, st
 
 /// Reads the text of a result file of the Kernel Tuning Toolkit: one kernel on one device.
 ///
-/// Latency is `TotalDuration`, the one time the format keeps. Compiling is charged with the total overhead
-/// less that of data movement, search and validation, which go to running. Hardware counters are passed over.
+/// The latency is `TotalDuration`, the only time in the format. Compiling costs the total overhead without data
+/// movement, search and validation, which count as running. Hardware counters are skipped.
 ///
-/// Errors: as parse_kernel_tuner. Also throws `FormatError` for a unit of time that is unknown, and when
-///         results come before the metadata that names it.
+/// Errors: as parse_kernel_tuner. Also throws `FormatError` for an unknown unit of time, and if results precede the
+///         metadata with the unit.
 [[nodiscard]] ImportedTable parse_ktt(std::string_view text, const TableSource& source = {});
 
 }  // namespace tunewright::data

@@ -17,21 +17,21 @@ struct ImportOptions {
   std::size_t max_listed = 20;                         ///< bad lines listed with their reasons; all are counted
 };
 
-/// A log with one record a line, plain or gzip. `Parser` has `parse(line, record)`, which throws
-/// `FormatError` for a line that is no record; it may keep what repeats from line to line.
+/// A log with one record per line, plain or gzip. `Parser` has `parse(line, record)`, which throws `FormatError` for a
+/// line that is not a record; it may cache text that repeats from line to line.
 template <class Record, class Parser>
 class LogReader {
  public:
   using record_type = Record;
 
-  /// Throws `std::runtime_error` when the file cannot be opened.
+  /// Throws `std::runtime_error` if the file cannot be opened.
   explicit LogReader(const std::string& path, const ImportOptions& options = {})
       : lines_(path, options.max_line_bytes) {
     report_.file = path;
     report_.max_listed = options.max_listed;
   }
 
-  /// The next record, into `record`, whose memory is used again; false at the end of the file.
+  /// Reads the next record into `record`, whose memory is reused; false at the end of the file.
   bool next(Record& record) {
     for (std::string_view line; lines_.next(line);) {
       ++report_.lines;
@@ -57,9 +57,9 @@ class LogReader {
     return false;
   }
 
-  /// What happened so far; complete once `next` has returned false.
+  /// The report so far; complete once `next` has returned false.
   [[nodiscard]] const ImportReport& report() const noexcept { return report_; }
-  /// Number of the line the last record stands on, from 1.
+  /// Line number of the last record, from 1.
   [[nodiscard]] std::size_t line() const noexcept { return lines_.number(); }
 
  private:

@@ -13,9 +13,9 @@
 
 namespace tunewright::data {
 
-/// Which records of journals to take, and what they are of.
+/// Selects records of journals and provides their tasks.
 struct JournalSelection {
-  std::vector<Task> tasks{};             ///< beside those that the journals describe, and in place of them
+  std::vector<Task> tasks{};             ///< in addition to those described in the journals, with precedence over them
   std::vector<std::string> compilers{};  ///< whose code counts, the first that measured on a target; empty: of each
                                          ///< target the compiler of most of its records
   std::size_t max_listed = 20;           ///< skipped lines that the report lists; all are counted
@@ -34,9 +34,9 @@ struct MeasuredTask {
   std::vector<Line> lines{};      ///< [records]
 };
 
-/// Sorts the records of journals by task, in the order of their first records. Those of tasks that are neither given
-/// nor described, or whose graph cannot be rebuilt, are skipped and counted by `report`, bad lines as well. Throws
-/// `std::runtime_error` for a file that is not there, cannot be read, or is no journal.
+/// Groups the records of journals by task, in the order of their first records. Records of tasks that are neither given
+/// nor described, or whose graph cannot be rebuilt, and bad lines are skipped and counted by `report`. Throws
+/// `std::runtime_error` for a file that is missing, cannot be read, or is not a journal.
 [[nodiscard]] std::vector<MeasuredTask> measured_tasks(std::span<const std::string> paths,
                                                        const JournalSelection& selection, JournalReport& report);
 
@@ -59,7 +59,7 @@ struct MeasuredTask {
 
 namespace tunewright::data::measured_tasks_detail {
 
-/// Tasks by hash, with their graphs; none for one whose graph cannot be rebuilt.
+/// Tasks by hash, with their graphs; empty for one whose graph cannot be rebuilt.
 using KnownTasks = std::map<std::uint64_t, std::optional<Task>>;
 
 inline JournalContents contents_of(const std::string& path) {
@@ -74,7 +74,7 @@ inline JournalContents contents_of(const std::string& path) {
   return contents;
 }
 
-/// The compiler whose records count on each target, by the target's hash.
+/// The selected compiler for each target, by the target's hash.
 inline std::map<std::uint64_t, std::string> compilers_of(std::span<const MeasuredTask> tasks,
                                                          std::span<const std::string> wanted) {
   std::map<std::uint64_t, std::map<std::string, std::size_t>> counts;

@@ -10,26 +10,26 @@
 
 namespace tunewright::data {
 
-/// What became of the lines of several journals.
+/// The result of merging journals.
 struct MergeReport {
   std::size_t records = 0;     ///< read
-  std::size_t written = 0;     ///< one for each key
-  std::size_t duplicates = 0;  ///< left out
+  std::size_t written = 0;     ///< one per key
+  std::size_t duplicates = 0;  ///< omitted
   std::size_t tasks = 0;
   std::size_t bad = 0;              ///< lines left out because they are neither records nor descriptions
   std::vector<std::string> listed;  ///< of these the first 20: "file:line: reason"
 };
 
-/// Writes the records of all `inputs` to `output`, each key once, tasks one after the other and each behind its
-/// description: what shards of one collection become, and how a journal is made compact (one input).
+/// Writes the records of all `inputs` to `output`, each key once, tasks one after the other and each after its
+/// description. It joins the shards of a collection, and compacts a journal (with one input).
 ///
-/// The key of a record is its task, its candidate and the compiler with the device that measured it
-/// (`Record::compiler`). Of several with one key the first that has a latency is kept, else the first; records of one
-/// task stay in the order of inputs and lines. The output appears at once when all of it is written; until then it has
-/// the ending `.partial`, and what stood at `output` before is replaced.
+/// The key of a record consists of its task, its candidate and the compiler with the measuring device
+/// (`Record::compiler`). Of several records with one key the first one with a latency is kept, else the first; records
+/// of one task stay in the order of inputs and lines. The output is written to a file with the ending `.partial`, which
+/// finally replaces `output`.
 ///
-/// Throws `std::invalid_argument` for no inputs, `std::runtime_error` for a file that is no journal or is not there,
-/// when the output cannot be written, and when an input has grown meanwhile and is the output.
+/// Throws `std::invalid_argument` for no inputs, `std::runtime_error` for a file that is not a journal or is missing,
+/// if the output cannot be written, and if an input that is also the output has grown meanwhile.
 /// Cost: two passes over the files; memory: the records of the largest task, and an index beside each input.
 MergeReport merge_journals(std::span<const std::string> inputs, const std::string& output);
 

@@ -20,17 +20,16 @@
 
 namespace tunewright::data {
 
-/// Writes arrays into one file that `numpy.load` reads: a ZIP archive, not compressed, of one NPY file an
-/// array.
+/// Writes arrays into one file for `numpy.load`: an uncompressed ZIP archive with one NPY file per array.
 ///
 ///   NpzWriter file(out);
 ///   file.add("labels", std::span<const float>(y));
 ///   file.add("features", x.values(), {x.rows(), x.columns()});
 ///   file.finish();
 ///
-/// Throws `std::invalid_argument` for a shape that is not that of the values, and for what the format without
-/// extensions does not hold: an archive beyond 4 GiB, 65,535 arrays or more, a name beyond 64 KiB. Bytes depend on the
-/// arrays alone: no time stamps.
+/// Throws `std::invalid_argument` for a shape that does not match the values, and beyond the limits of the format
+/// without extensions: an archive beyond 4 GiB, 65,535 arrays or more, a name beyond 64 KiB. The bytes depend only on
+/// the arrays: there are no time stamps.
 class NpzWriter {
  public:
   explicit NpzWriter(std::ostream& out) : out_(out) {}
@@ -56,7 +55,7 @@ class NpzWriter {
   /// An array of text, [n], which numpy shows as `str`. Bytes that are not UTF-8 become U+FFFD.
   void add(std::string_view name, const std::vector<std::string>& texts);
 
-  /// Ends the archive; nothing can be added after. Throws `std::runtime_error` when the stream failed.
+  /// Ends the archive. Throws `std::runtime_error` if the stream failed.
   void finish();
 
  private:
@@ -69,7 +68,7 @@ class NpzWriter {
   void write(std::string_view name, const std::string& type, const std::vector<std::size_t>& shape,
              std::string_view bytes);
 
-  // What the two headers of a member share.
+  // The common part of the two headers of a member.
   void put_common(const Member& member);
   void put(std::uint64_t value, int bytes) {
     for (; bytes > 0; --bytes, value >>= 8, ++written_) out_.put(static_cast<char>(value & 0xff));
@@ -91,11 +90,11 @@ class NpzWriter {
 ///   features (R, D) float32     offsets [N + 1]: rows of record i are offsets[i] .. offsets[i + 1]
 ///   labels [N] float32          best of the group / cost, 0 for a failure
 ///   groups, task, target [N]    group = one task on one target; task and target number the names
-///   cost_s, price_s [N] float64, fault [N] uint8 (where the cost is infinite, numbered as tunewright::Fault)
+///   cost_s, price_s [N] float64, fault [N] uint8 (if the cost is infinite, numbered as tunewright::Fault)
 ///   task_names, target_names, feature_names
 ///
-/// `feature_names` [D] are those of the featurizer's schema; without them the array is empty. Features are left
-/// out for a dataset that has none yet. Throws as NpzWriter, and for a number of names other than D.
+/// `feature_names` [D] are those of the featurizer's schema; without them the array is empty. Features are omitted if
+/// the dataset has none yet. Throws as NpzWriter, and for a number of names other than D.
 void write_npz(std::ostream& out, const Dataset& data, const std::vector<std::string>& feature_names = {});
 
 }  // namespace tunewright::data
@@ -229,8 +228,7 @@ TUNEWRIGHT_INLINE std::u32string NpzWriter::utf32(std::string_view text) {
       code = (code << 6) | (static_cast<std::uint8_t>(text[i++]) & 0x3fU);
       ++read;
     }
-    // Python refuses arrays with halves of surrogate pairs and with numbers that are no characters. A code that takes
-    // more bytes than it needs is no UTF-8 either.
+    // Python rejects arrays with surrogates and invalid code points. Overlong encodings are not UTF-8 either.
     constexpr std::array<char32_t, 5> least{0, 0x80, 0x800, 0x10000, 0};
     const bool whole = read == more && lead < 0xf8 && code >= least[more];
     result += whole && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? code : U'\uFFFD';

@@ -16,10 +16,10 @@
 /// Reading and writing parts of large files in bounded memory.
 namespace tunewright::data {
 
-/// A longer line is taken apart: no line of a journal is so long.
+/// Longer lines are split; no line of a journal is this long.
 inline constexpr std::uint64_t longest_line_bytes = std::uint64_t{64} << 20;
 
-/// Reads exactly `count` bytes at `offset`; false where the file ends before.
+/// Reads exactly `count` bytes at `offset`; false if the file ends before.
 [[nodiscard]] inline bool read_at(int fd, std::uint64_t offset, void* into, std::size_t count) {
   for (std::size_t done = 0; done < count;) {
     const ssize_t got = ::pread(fd, static_cast<char*>(into) + done, count - done, static_cast<off_t>(offset + done));
@@ -30,7 +30,7 @@ inline constexpr std::uint64_t longest_line_bytes = std::uint64_t{64} << 20;
   return true;
 }
 
-/// Appends from a position on, in pieces of a MiB.
+/// Appends from a position on, in blocks of a MiB.
 class BufferedWriter {
  public:
   BufferedWriter(int fd, std::uint64_t offset) : fd_(fd), offset_(offset) {}
@@ -40,7 +40,7 @@ class BufferedWriter {
     buffer_.insert(buffer_.end(), from, from + count);
     if (buffer_.size() >= std::size_t{1} << 20) flush();
   }
-  /// Throws `std::runtime_error` when the file cannot be written.
+  /// Throws `std::runtime_error` if the file cannot be written.
   void flush() {
     for (std::size_t done = 0; done < buffer_.size();) {
       const ssize_t written =
@@ -60,12 +60,12 @@ class BufferedWriter {
   std::vector<char> buffer_;
 };
 
-/// The whole lines of a file from a position on; a last line without its newline is none.
+/// Reads the complete lines of a file from a position on; a last line without a newline does not count.
 class LineReader {
  public:
   LineReader(int fd, std::uint64_t offset) : fd_(fd), offset_(offset) {}
 
-  /// The next line without its newline, valid until the next call, and where it begins; false at the end.
+  /// The next line without its newline, valid until the next call, and its position; false at the end.
   bool next(std::string_view& line, std::uint64_t& begin) {
     std::size_t searched = at_;
     for (;;) {
@@ -94,7 +94,7 @@ class LineReader {
       if (got <= 0) return false;
     }
   }
-  /// What stands behind the last whole line, once `next` has returned false.
+  /// The text after the last complete line, once `next` has returned false.
   [[nodiscard]] std::string_view rest() const { return std::string_view(buffer_).substr(at_); }
 
  private:

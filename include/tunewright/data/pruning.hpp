@@ -19,8 +19,8 @@
 
 namespace tunewright::data {
 
-/// Which records of a large dataset are worth training on: of every task those least alike, unless more is asked
-/// for: only the important tasks, and of each mostly what was fast.
+/// Selects records of a large dataset for training: the most dissimilar ones of every task and, on request, only of
+/// important tasks and mostly fast ones.
 ///
 ///   1. Failed records go, then groups (task on one target) with fewer than `min_records` left.
 ///   2. Tasks are drawn without replacement until `task_rows` of the rows are kept. A task of class c is drawn
@@ -30,54 +30,54 @@ namespace tunewright::data {
 ///                                     f_c = share of weight * FLOPs that the class has
 ///                                     r   = rank of the task's FLOPs in its class / size of the class
 ///
-///   3. Of a kept group, records at or above the quantile `floor` of its labels stay, and `slow_share` of the
-///      others, at random: a model that has never seen a slow program takes new ones for fast.
+///   3. In a kept group, records at or above the quantile `floor` of its labels are kept, and a random `slow_share`
+///      of the others: a model that has never seen a slow program overestimates new ones.
 ///
-///   4. Of what a group has left, `distinct_share` stays: the fastest, and again and again the record farthest from
-///      all that stay. Distance is Euclidean between sums of the rows of x, each column at deviation 1 over the
-///      group. Without features these are drawn at random.
+///   4. Of the rest of a group, `distinct_share` is kept: the fastest, and repeatedly the record farthest from
+///      all kept ones. Distance is Euclidean between sums of the rows of x, each column scaled to deviation 1 over the
+///      group. Without features these are random.
 ///
-/// By default stages 2 and 3 keep everything: on the logs of the pruning study a dropped task costs most and a slow
-/// program some. Stage 4 costs no more there than removing as many records at random, and no less either.
+/// By default stages 2 and 3 keep everything: on the logs of the pruning study, dropping tasks costs most and dropping
+/// slow programs some accuracy. Stage 4 costs no more there than removing as many records randomly, and no less either.
 ///
 ///   data::Dataset lean = data.subset(data::prune(data, {}, Rng(7)));
 ///
-/// Shares of classes tell nothing while FLOPs are unknown (0): then f_c = p_c and ranks are equal, which draws
-/// tasks uniformly.
+/// If FLOPs are unknown (0), shares of classes are meaningless: then f_c = p_c and ranks are equal, so tasks are drawn
+/// uniformly.
 ///
-/// Paper:       Verma et al., Transfer Learning Across Heterogeneous Features For Efficient Tensor Program
-///              Generation, 2023; they name what decides, not how, so formula and thresholds are ours.
+/// Paper:       Verma et al., Transfer Learning Across Heterogeneous Features For Efficient Tensor Program Generation,
+///              2023; it names the criteria, but not the method, so formula and thresholds are ours.
 /// Cost:        O(N log N + R D + sum over groups of n kept D) for groups of n records, R rows and D columns.
 /// Determinism: a pure function of data, options and generator.
-/// Deviates:    the fourth stage is ours, and so is that it is the only one by default.
+/// Deviates:    the fourth stage is ours, and it is the only one by default.
 struct Pruning {
-  std::size_t min_records = 48;  ///< valid ones of a group, as TenSet
-  double task_rows = 1;          ///< share of the rows that the kept tasks have, in (0, 1]
+  std::size_t min_records = 48;  ///< minimum number of valid records in a group, as in TenSet
+  double task_rows = 1;          ///< share of the rows in kept tasks, in (0, 1]
   double floor = 0;              ///< quantile of the labels, in [0, 1]; 0 keeps all
-  double slow_share = 0.1;       ///< of the records below the floor that stay, in [0, 1]
-  double distinct_share = 0.55;  ///< of the records of a group that stay, those least alike, in (0, 1]
+  double slow_share = 0.1;       ///< kept share of the records below the floor, in [0, 1]
+  double distinct_share = 0.55;  ///< kept share of the records of a group, the most dissimilar ones, in (0, 1]
 };
 
 namespace pruning_detail {
 
-/// How much each task wants to be drawn, [tasks]; 0 for tasks without rows.
+/// The drawing weight of each task, [tasks]; 0 for tasks without rows.
 std::vector<double> importance(const std::vector<DatasetTask>& tasks, const std::vector<std::size_t>& rows);
 
-/// Tasks by weighted drawing without replacement (Efraimidis and Spirakis, 2006: the largest u^(1 / weight)
-/// first), until they have the wanted number of rows.
+/// Draws tasks by weight without replacement (Efraimidis and Spirakis, 2006: the largest u^(1 / weight) first), until
+/// they have the wanted number of rows.
 std::vector<bool> draw_tasks(const std::vector<double>& weight, const std::vector<std::size_t>& rows,
                              double wanted_rows, const Rng& rng);
 
-/// Sums of the rows of the programs `members`, each column at deviation 1 over them, [members, D].
+/// Sums of the rows of the programs `members`, each column scaled to deviation 1 over them, [members, D].
 std::vector<float> scaled_sums(const FeatureBatch& x, const std::vector<std::size_t>& members);
 
-/// `wanted` of the programs `members`, farthest first from `members[first]`; of equals the one in front.
+/// `wanted` of the programs `members`, farthest first from `members[first]`; the first among equals.
 std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::vector<std::size_t>& members, std::size_t first,
                                      std::size_t wanted);
 
 }  // namespace pruning_detail
 
-/// The records to keep, ascending. Throws `std::invalid_argument` for shares outside their range.
+/// The records to keep, ascending. Throws `std::invalid_argument` for shares out of range.
 [[nodiscard]] std::vector<std::size_t> prune(const Dataset& data, const Pruning& options, const Rng& rng);
 
 }  // namespace tunewright::data

@@ -22,7 +22,7 @@
 
 namespace tunewright::data {
 
-/// Journals as something to learn from.
+/// A dataset from journals.
 struct JournalDataset {
   Dataset dataset{};          ///< N records with features
   std::vector<Task> tasks{};  ///< by number of the group: record i is of `tasks[dataset.groups()[i]]`
@@ -31,7 +31,7 @@ struct JournalDataset {
 
 namespace read_journals_detail {
 
-/// Numbers tasks and targets of a dataset by what they are: names need not be different.
+/// Numbers tasks and targets of a dataset by content, because names may be equal.
 class Names {
  public:
   /// Number of the task in the dataset; one workload on several targets is one task.
@@ -42,28 +42,27 @@ class Names {
   std::map<std::uint64_t, std::uint32_t> tasks_, targets_;  // by hash
 };
 
-/// Throws `std::invalid_argument` for no files, and `std::runtime_error` for a dataset of no records.
+/// Throws `std::invalid_argument` for no files, and `std::runtime_error` for an empty dataset.
 void check_files(std::span<const std::string> paths);
 void check_records(const JournalReport& report);
 
 }  // namespace read_journals_detail
 
-/// Reads the journals of any number of runs, tasks and targets, and describes what they measured:
+/// Reads the journals of any number of runs, tasks and targets, and featurizes their programs:
 ///
 ///   const auto measured = data::read_journals({"cpu.jsonl", "gpu.jsonl"}, space, features::PerStatement{});
 ///   const data::Split split = data::by_target(measured.dataset, 0.5, Rng(7));
 ///
-/// Tasks come from the journals, which describe them; `selection.tasks` are needed for journals that do not. Skipped
-/// and counted, with file and line, are lines that are no record, records of tasks that nobody knows, of a compiler
-/// other than the target's (see JournalSelection), of configurations that `space` does not have, and all but the first
-/// of one candidate. Failures are records without a latency, with the label 0; a program that cannot be described has
-/// no rows.
+/// The journals describe their tasks; `selection.tasks` are needed for journals that do not. Invalid lines, records of
+/// unknown tasks, of a compiler other than the target's (see JournalSelection), of configurations outside `space`, and
+/// repeated candidates are skipped and counted, with file and line. Failures are records without a latency, with label
+/// 0; a program that cannot be described has no rows.
 ///
-/// Records are ordered by task, in the order of the first record of each, and within a task by round and slot. The name
-/// of a task or target that another one has is followed by the hash of what it names. The class of a task is the name
-/// of the operator that works most.
+/// Records are ordered by task, in the order of the first record of each, and within a task by round and slot. If two
+/// tasks or targets have the same name, their hash is appended to the second one's. The class of a task is the name of
+/// its operator with the most operations.
 ///
-/// Throws `std::runtime_error` for a file that cannot be read or is no journal, and where no record is left, and
+/// Throws `std::runtime_error` for a file that cannot be read or is not a journal, and if no record remains, and
 /// `std::invalid_argument` for no files.
 /// Cost:        decoding and describing each record; memory for all of them.
 /// Determinism: a pure function of the files and arguments.
@@ -110,7 +109,7 @@ template <SearchSpace Space, FeaturizerFor<Space> Featurizer>
 
 namespace tunewright::data::read_journals_detail {
 
-/// The name of the operator that works most; the task's where it has no graph.
+/// The name of the operator with the most operations; the task's name without a graph.
 inline std::string class_of(const Task& task) {
   if (!task.graph) return task.name;
   std::string name;
@@ -124,7 +123,7 @@ inline std::string class_of(const Task& task) {
   return name;
 }
 
-/// `name`, with the hash behind it where another one has it.
+/// `name`, with the hash appended if the name is taken.
 template <class IsTaken>
 std::string distinct(const std::string& name, std::uint64_t hash, const IsTaken& is_taken) {
   return is_taken(name) ? name + " (" + to_hex(hash) + ")" : name;

@@ -9,13 +9,13 @@
 
 namespace tunewright::data {
 
-/// Reads a Kernel Tuner cache, a T4 file or a KTT file, plain or gzip; the first key tells which it is.
+/// Reads a Kernel Tuner cache, a T4 file or a KTT file, plain or gzip; the first key determines which.
 ///
 ///   const data::ImportedTable imported = data::read_table("MI250X.json.gz", {.device = "MI250X"});
 ///   std::cout << data::summary(imported.report) << '\n';
 ///
-/// Throws `std::runtime_error` for a file that cannot be read, is damaged as a gzip stream, or is none of the
-/// three; the errors of its format otherwise.
+/// Throws `std::runtime_error` for a file that cannot be read, has a damaged gzip stream, or has none of the three
+/// formats; otherwise the errors of its format.
 [[nodiscard]] ImportedTable read_table(const std::string& path, TableSource source = {});
 
 }  // namespace tunewright::data

@@ -18,7 +18,7 @@
 
 namespace tunewright::data {
 
-/// Version of the lines that hold records. A reader takes every version up to its own; see also `task_schema`.
+/// Version of the lines with records. A reader accepts every version up to its own; see also `task_schema`.
 inline constexpr int record_schema = 1;
 
 /// One line of JSON without its newline. Numbers keep every bit; text that is not UTF-8 is repaired.
@@ -28,30 +28,29 @@ inline constexpr int record_schema = 1;
 ///    "compile_s":0.013,"run_s":0.2,
 ///    "median_s":1e-3,"mad_s":1e-6,"calls":10,"stopped":"precise","repeats_s":[...]}
 ///
-/// Where they are known, "predicted":0.93 (the model's score), "search_s":0.04 and "learn_s":0.1 (what the run spent
-/// beside measuring since the record before) stand behind "run_s". A failure has
-/// "fault":"run_error","detail":"..." in place of the last line. Hashes are text because JSON readers of other
-/// languages round integers beyond 2^53.
+/// If known, "predicted":0.93 (the model's score), "search_s":0.04 and "learn_s":0.1 (time of the run besides measuring
+/// since the previous record) follow "run_s". In a failure, "fault":"run_error","detail":"..." replaces the last line.
+/// Hashes are text because JSON readers of other languages round integers beyond 2^53.
 [[nodiscard]] std::string to_line(const Record& record);
 
 namespace record_json {
 
-/// Reads what `to_hex` wrote; `field` is named in the message when it is something else.
+/// Reads a number written by `to_hex`; errors name `field`.
 std::uint64_t from_hex(std::string_view text, const char* field);
 inline std::uint64_t hash_at(const nlohmann::json& json, const char* field) {
   return from_hex(std::string_view(json.at(field).get_ref<const std::string&>()), field);
 }
 
-/// Whether a line may hold `time`. Latencies are above 0 as well.
+/// Whether a line may contain `time`. Latencies must also be above 0.
 inline bool is_duration(Seconds time) noexcept { return time >= Seconds(0) && std::isfinite(time.count()); }
 
 Seconds seconds(const nlohmann::json& json, const char* field);
 inline Seconds seconds_at(const nlohmann::json& json, const char* field) { return seconds(json.at(field), field); }
 
-/// A model's score; throws where it is no number that fits.
+/// A model's score; throws unless it is a number in range.
 float score_at(const nlohmann::json& json, const char* field);
 
-/// What no reader takes of the numbers of a record, and what to give instead; empty for one that they take.
+/// An error message for a number of a record that readers reject; empty if there is none.
 [[nodiscard]] std::string refused_number(const Record& record);
 
 /// Names of every `StopReason`, in its order.
@@ -63,13 +62,13 @@ Fault fault(const std::string& text);
 
 }  // namespace record_json
 
-/// Reads one line. Throws `std::exception` with a reason for people when it is not a whole, valid record.
+/// Reads one line. Throws `std::exception` with a readable reason unless it is a complete, valid record.
 [[nodiscard]] Record from_line(std::string_view line);
 
-/// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from, behind the tasks
-/// that they are of, which may be left out. Throws `std::invalid_argument`, before anything is written, for a number
-/// that no reader takes (a latency that is not above 0, any other time below 0, and what is not finite), and
-/// `std::runtime_error` when the stream refuses the data.
+/// Writes records of any source as a journal, for `data::read_journal` and for tuners to resume from, after their
+/// tasks, which may be omitted. Throws `std::invalid_argument`, before writing anything, for a number that readers
+/// reject (a latency that is not positive, any other negative time, and non-finite numbers), and `std::runtime_error`
+/// if the stream rejects the data.
 void write_journal(std::ostream& out, std::span<const Record> records, std::span<const Task> tasks = {});
 
 }  // namespace tunewright::data
@@ -85,7 +84,7 @@ void write_journal(std::ostream& out, std::span<const Record> records, std::span
 
 namespace tunewright::data::record_json {
 
-/// JSON has no numbers that are not finite.
+/// JSON has no non-finite numbers.
 inline void write(std::string& line, double value) {
   if (std::isfinite(value))
     json::write(line, value);
@@ -103,8 +102,8 @@ inline void write(std::string& line, std::string_view text) {
 
 namespace tunewright::data {
 
-// By hand rather than through a tree of values, which takes several times as long: whoever serves a thousand workers
-// writes tens of thousands of lines a second.
+// Written directly rather than through a tree of values, which takes several times as long: with a thousand workers, a
+// tuner writes tens of thousands of lines per second.
 TUNEWRIGHT_INLINE std::string to_line(const Record& record) {
   std::string line;
   line.reserve(640 + record.config.size());

@@ -11,12 +11,12 @@
 
 namespace tunewright::data {
 
-/// A part that repeats from line to line of a log, such as the task of a record: equal text is read once.
+/// A part that repeats from line to line of a log, such as the task of a record: equal text is parsed once.
 template <class T>
 class RepeatedPart {
  public:
-  /// The part of `line` at which `in` stands, and moves `in` behind it. `parse(in)` reads text that is not that of the
-  /// last part.
+  /// The part of `line` at the position of `in`, which is moved behind it. `parse(in)` reads text that differs from the
+  /// previous part.
   template <class Parse>
   [[nodiscard]] std::shared_ptr<const T> read(json::Scanner& in, std::string_view line, Parse&& parse) {
     in.peek();

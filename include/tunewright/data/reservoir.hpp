@@ -12,18 +12,17 @@
 
 namespace tunewright::data {
 
-/// Reads any amount in bounded memory: of every task at most `capacity` records are kept, each of those offered
-/// with the same probability.
+/// Reads any amount in bounded memory: it keeps a uniform sample of at most `capacity` records per task.
 ///
 ///   data::Reservoir<Record> sample(1000, Rng(7));
 ///   importer.each([&](const Record& r) { if (Record* place = sample.offer(r.task)) *place = r; });
 ///   for (Record& r : sample.release()) ...
 ///
-/// The decision falls before the record is needed, so one that is not kept need not be copied or described.
+/// The decision does not need the record, so a record that is not kept need not be copied or described.
 ///
 /// Paper:       Vitter, Random sampling with a reservoir, 1985 (algorithm R).
-/// Determinism: what is kept of a task depends on the generator and on the order of that task's records, not
-///              on how tasks are mixed.
+/// Determinism: the sample of a task depends on the generator and on the order of that task's records, not on how tasks
+///              are interleaved.
 template <class T>
 class Reservoir {
  public:
@@ -33,7 +32,7 @@ class Reservoir {
       throw std::invalid_argument("Reservoir: 0 records a task keep nothing; give a capacity of at least 1");
   }
 
-  /// Where to put the next record of `task`, or null if it is not to be kept.
+  /// The place for the next record of `task`, or null if it is not kept.
   [[nodiscard]] T* offer(std::uint64_t task) {
     auto [place, is_new] = tasks_.try_emplace(task, Kept{{}, 0, rng_.split(task)});
     Kept& kept = place->second;
@@ -49,7 +48,7 @@ class Reservoir {
     const auto found = tasks_.find(task);
     return found == tasks_.end() ? 0 : found->second.seen;
   }
-  /// Everything kept, by ascending task number; the reservoir is empty afterwards.
+  /// All kept records, by ascending task number; the reservoir is then empty.
   [[nodiscard]] std::vector<T> release() {
     std::vector<T> all;
     for (auto& [task, kept] : tasks_)

@@ -31,12 +31,12 @@ namespace tunewright::data {
 //
 // Other programs read and write the same files.
 
-/// Headers longer than this are refused, as other readers do.
+/// Longer headers are rejected, as by other readers.
 inline constexpr std::uint64_t most_header_bytes = 100'000'000;
 
 namespace safetensors_detail {
 
-// Reads exactly `count` bytes. Memory grows with what arrives, so a wrong count ends with the data.
+// Reads exactly `count` bytes. Memory grows with the data that arrives, so a wrong count stops at the end of the data.
 template <class Container>
 void read_exactly(std::istream& in, std::uint64_t count, Container& out, const std::string& what) {
   constexpr std::uint64_t chunk = 1U << 20;
@@ -52,22 +52,22 @@ void read_exactly(std::istream& in, std::uint64_t count, Container& out, const s
   }
 }
 
-// Bytes that the shape asks for; throws when they are beyond 64 bits.
+// Bytes for the shape; throws if they exceed 64 bits.
 std::uint64_t bytes_of(const Entry& entry);
 
-// Offsets must fit the shapes and cover the data without gap or overlap. Sorts the entries by offset.
+// Checks that offsets match the shapes and cover the data without gap or overlap. Sorts the entries by offset.
 void check_layout(std::vector<Entry>& entries);
 
 }  // namespace safetensors_detail
 
-/// Writes tensors and metadata. Larger element types come first, so that all data are aligned.
-/// Throws `std::invalid_argument` for two tensors of one name, one called `__metadata__`, and bytes that do
-/// not fill a shape; `std::runtime_error` when the stream refuses the data. O(bytes).
+/// Writes tensors and metadata. Larger element types come first, so that all data are aligned. Throws
+/// `std::invalid_argument` for repeated names, the name `__metadata__`, and bytes that do not match a shape;
+/// `std::runtime_error` if the stream rejects the data. O(bytes).
 void write_safetensors(std::ostream& out, std::span<const Tensor> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-/// Reads a whole file. Throws `std::runtime_error` with the reason for anything malformed: truncated, too
-/// long, overlapping, offsets out of range, an unknown dtype, a name given twice, ... O(bytes).
+/// Reads a whole file. Throws `std::runtime_error` with the reason for malformed files: truncated, too long,
+/// overlapping, offsets out of range, an unknown dtype, a repeated name, ... O(bytes).
 [[nodiscard]] TensorFile read_safetensors(std::istream& in);
 
 }  // namespace tunewright::data

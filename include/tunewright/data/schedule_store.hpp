@@ -29,20 +29,20 @@ struct StoredTask {
   std::vector<Record> records{};  ///< valid ones of distinct candidates, fastest first
 };
 
-/// Schedules of other shapes made to fit a task.
+/// Schedules of other shapes, refitted to a task.
 struct StoredCandidates {
   struct Source {
-    std::string task;      ///< whose schedule it was
+    std::string task;      ///< task of the schedule
     double distance = 0;   ///< `program::shape_distance` to it; 0 for the task itself
-    double latency_s = 0;  ///< measured there
+    double latency_s = 0;  ///< measured for that task
   };
   std::vector<schedule::Schedule> schedules;  ///< the nearest shape's first
   std::vector<Source> sources;                ///< [schedules]
-  ReasonCounts unfitted;                      ///< of those looked at before there were enough
+  ReasonCounts unfitted;                      ///< among those tried before there were enough
 };
 
-/// What searches found, for later searches: the fastest schedules of each task on each target, filled from journals,
-/// kept in a file that is a journal itself, and shared as files are.
+/// The fastest schedules of each task on each target from earlier searches, for later searches. Journals fill it, and
+/// its file is a journal, which can be shared.
 ///
 ///   data::ScheduleStore store;
 ///   store.add({"resnet50.jsonl"});   // journals of searches, or stores
@@ -50,32 +50,31 @@ struct StoredCandidates {
 ///
 ///   Tuner<Recipe> tuner{{.seed = 7, .starts = store.starts<Recipe::space>()}};
 ///
-/// A task is looked up by its structure (`program::structure_hash`: operators and what they read, without extents) on
-/// its own target: the task itself first, then other shapes by `program::shape_distance`. Their schedules are refitted
-/// (`spaces::refitted`) to the extents of the task, so a search begins with what was good next to it.
+/// A task is looked up by its structure (`program::structure_hash`: operators and data flow, without extents) on its
+/// own target: the task itself first, then other shapes by `program::shape_distance`. Their schedules are refitted
+/// (`spaces::refitted`) to the extents of the task, so a search starts from good schedules of similar tasks.
 ///
-/// Records of several compilers stand side by side: a store gives starting points, which are measured again.
+/// Records of several compilers are mixed, because a store gives starting points that are measured again.
 ///
-/// Errors: `std::invalid_argument` for a task on a target that the store has nothing of, though it has others, naming
-/// them all; what journals are refused for (`measured_tasks`). Lines that are no record are skipped and counted by
-/// `report`.
+/// Errors: `std::invalid_argument` for a task on a target that is missing in a nonempty store, with all its targets;
+///         the errors of journals (`measured_tasks`). Lines that are not records are skipped and counted by `report`.
 /// Cost: a lookup replays and lowers each schedule that it tries, some hundred microseconds each.
 /// Determinism: a function of the files in their order.
 class ScheduleStore {
  public:
-  /// Keeps so many records of a task. Throws `std::invalid_argument` for 0.
+  /// Keeps at most `per_task` records per task. Throws `std::invalid_argument` for 0.
   explicit ScheduleStore(std::size_t per_task = 8);
 
-  /// Takes in the fastest records of journals.
+  /// Adds the fastest records of journals.
   void add(const std::vector<std::string>& journals);
-  /// Writes a journal of what is kept, in place of the file if there is one, which is never half written.
+  /// Writes the store as a journal; an existing file is replaced atomically.
   void save(const std::string& path) const;
 
   [[nodiscard]] std::span<const StoredTask> tasks() const noexcept { return tasks_; }
   [[nodiscard]] const JournalReport& report() const noexcept { return report_; }
 
   /// At most `count` configurations of `space` for `task`, at most `per_shape` of one shape: the nearest shape's first.
-  /// None where the store has nothing of this structure.
+  /// None if the store has no schedule of this structure.
   template <SearchSpace S>
   [[nodiscard]] StoredCandidates candidates(const S& space, const Task& task, std::size_t count = 8,
                                             std::size_t per_shape = 2) const {
@@ -103,7 +102,7 @@ class ScheduleStore {
     return found;
   }
 
-  /// What `Parts::starts` takes: the candidates of each task. The store must outlive it.
+  /// A function for `Parts::starts`: the candidates of each task. The store must outlive it.
   template <SearchSpace S>
   [[nodiscard]] auto starts(std::size_t count = 8, std::size_t per_shape = 2) const {
     return [this, count, per_shape](const S& space, const Task& task) {
@@ -111,16 +110,16 @@ class ScheduleStore {
     };
   }
 
-  /// How much these schedules, of another network, promise a network of `tasks`, of which `untuned` says how long each
-  /// takes without tuning (how Transfer-Tuning chooses a source; Gibson and Cano, PACT 2022):
+  /// Transfer-Tuning's criterion for choosing a source of schedules (Gibson and Cano, PACT 2022): how promising these
+  /// schedules, of another network, are for a network of `tasks`, with the times `untuned` of its tasks without tuning:
   ///
   ///     sum over classes c of P_c sqrt(W_c)
   ///
-  /// P_c is the share of the untuned network's time that tasks of the class take, W_c the number of schedules that are
-  /// stored of it. A class is a structure on a target. The network to take schedules from is that of the largest
-  /// promise; one with per_task 1 counts schedules as the paper does.
+  /// P_c is the share of the untuned network's time spent in tasks of the class, W_c the number of stored schedules of
+  /// the class. A class is a structure on a target. Choose the network with the largest promise; a store with per_task
+  /// 1 counts schedules as the paper does.
   ///
-  /// Throws `std::invalid_argument` for no task, for another number of times than of tasks, for times that are not
+  /// Throws `std::invalid_argument` for no task, for different numbers of times and tasks, for times that are not
   /// positive and finite, and as `candidates` does. Determinism: a function of store and arguments.
   [[nodiscard]] double promise(std::span<const WeightedTask> tasks, std::span<const Seconds> untuned) const;
 
@@ -129,7 +128,7 @@ class ScheduleStore {
     const StoredTask* stored = nullptr;
     double distance = 0;
   };
-  /// Tasks of the same structure on the same target, the nearest first. Throws for a target that is not there.
+  /// Tasks of the same structure on the same target, the nearest first. Throws for a missing target.
   [[nodiscard]] std::vector<Neighbour> nearest(const Task& task) const;
 
   std::size_t per_task_;

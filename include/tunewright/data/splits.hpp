@@ -17,7 +17,7 @@
 
 namespace tunewright::data {
 
-/// Positions of records to learn from and to judge by, ascending, without overlap.
+/// Positions of training and test records, ascending, without overlap.
 struct Split {
   std::vector<std::size_t> train, test;
 };
@@ -26,44 +26,42 @@ namespace splits_detail {
 
 void check_share(const char* split, double test_share);
 
-/// Neither side may be empty: a score on training records is no score.
+/// Throws if a side is empty, because a score on training records is meaningless.
 Split checked(Split split, const char* name, const std::string& fix);
 
-/// Whole classes of `value` to the test side, in random order, until it has the share; one class at least
-/// stays on each side if there are two.
+/// Moves whole classes of `value` to the test side, in random order, until it has the share; at least one class stays
+/// on each side if there are two.
 Split by_class(const std::vector<std::uint32_t>& value, double test_share, Rng rng);
 
 }  // namespace splits_detail
 
-/// Holds back a share of every group (task on one target), drawn at random: how well does a model rank more
-/// programs of tasks it knows?
+/// Holds out a random share of every group (task on one target), to test a model on new programs of known tasks.
 ///
-/// Throws `std::invalid_argument` when one side would be empty: a test on training records is refused.
-/// Deviates: TenSet does not shuffle, and its files are in the order of a search, so that its two sides
-///           differ in distribution.
+/// Throws `std::invalid_argument` if one side would be empty: testing on training records is an error.
+/// Deviates: TenSet does not shuffle, and its files are in the order of a search, so that its two sides differ in
+///           distribution.
 [[nodiscard]] Split within_task(const Dataset& data, double test_share, const Rng& rng);
 
-/// Holds back whole tasks, on all targets, until the share of the records is reached: how well does a model
-/// rank programs of tasks it has never seen?
+/// Holds out whole tasks, on all targets, until the share of the records is reached, to test a model on programs of new
+/// tasks.
 ///
 /// Throws `std::invalid_argument` for fewer than two tasks.
 [[nodiscard]] Split by_task(const Dataset& data, double test_share, const Rng& rng);
 
-/// Holds back whole targets until the share of the records is reached: how well does a model rank programs on
-/// a device it has never seen?
+/// Holds out whole targets until the share of the records is reached, to test a model on programs of a new device.
 ///
 /// Throws `std::invalid_argument` for fewer than two targets.
-/// Deviates: TenSet tests on the training records when there is one target only.
+/// Deviates: TenSet tests on the training records if there is only one target.
 [[nodiscard]] Split by_target(const Dataset& data, double test_share, const Rng& rng);
 
-/// The same with the test targets named. Throws `std::invalid_argument` for a name that is no target.
+/// The same with given test targets. Throws `std::invalid_argument` for an unknown name.
 [[nodiscard]] Split by_target(const Dataset& data, const std::vector<std::string>& held_out);
 
-/// The first `count` records of every group in the order they were measured. In logs of a guided search these
-/// were chosen before the search knew much.
+/// The first `count` records of every group in measurement order. In logs of a guided search these were chosen before
+/// the search had learned much.
 [[nodiscard]] std::vector<std::size_t> first_records(const Dataset& data, std::size_t count);
 
-/// The values at `indices`, for labels or groups of a whole dataset beside a subset of it.
+/// The values at `indices`, for labels or groups of a whole dataset together with a subset of it.
 template <class T>
 [[nodiscard]] std::vector<T> pick(const std::vector<T>& values, std::span<const std::size_t> indices) {
   std::vector<T> picked;

@@ -22,10 +22,10 @@ namespace tunewright::data {
 
 namespace t4_detail {
 
-/// Inverse of `t4_invalidity`, as far as it has one.
+/// Inverse of `t4_invalidity`, as far as it exists.
 Fault fault(std::string_view invalidity);
 
-/// Times of one result in the unit of the file, and the time among its measurements, which may have its own.
+/// Times of one result in the unit of the file, and the time among its measurements, which may have another unit.
 struct Result {
   std::vector<double> runtimes;
   double compilation = 0, time = std::nan("");
@@ -41,7 +41,7 @@ void record(json::Scanner& in, table_import::Builder& builder, double unit_s);
 
 std::string_view unit_name(std::string_view text);
 
-/// Everything of a result but its configuration, which `configuration` writes as a JSON object.
+/// Writes a result; `configuration` writes its configuration as a JSON object.
 template <class Configuration>
 void write_result(std::ostream& out, bool first, const Outcome& outcome, const Configuration& configuration) {
   std::string line = first ? "\n{\"configuration\": " : ",\n{\"configuration\": ";
@@ -75,17 +75,17 @@ void finish(std::ostream& out);
 /// Reads the text of a T4 file (results of an auto-tuner in the schema that several tuners share). The schema
 /// names neither device nor kernel, so `source` must name the device.
 ///
-/// Latency is the median of `times.runtimes`; running is charged with their sum, as the schema keeps nothing
-/// better. Times are in `metadata.timeunit`; a measurement may have a unit of its own.
+/// The latency is the median of `times.runtimes`; running costs their sum, because the schema has nothing better. Times
+/// are in `metadata.timeunit`; a measurement may have its own unit.
 ///
-/// Errors: as parse_kernel_tuner. Also throws `FormatError` for a unit of time that is missing or unknown.
+/// Errors: as parse_kernel_tuner. Also throws `FormatError` for a missing or unknown unit of time.
 [[nodiscard]] ImportedTable parse_t4(std::string_view text, const TableSource& source = {});
 
-/// Writes a table as T4, in seconds. Throws `std::runtime_error` when the stream refuses the data.
+/// Writes a table as T4, in seconds. Throws `std::runtime_error` if the stream rejects the data.
 void write_t4(std::ostream& out, const Table& table);
 
-/// Writes records of any space as T4, in seconds: the one parameter is the encoded configuration. T4 has no
-/// place for tasks, so the records should be of one. Throws `std::runtime_error` when the stream refuses the data.
+/// Writes records of any space as T4, in seconds: the only parameter is the encoded configuration. T4 has no tasks, so
+/// the records should be of one task. Throws `std::runtime_error` if the stream rejects the data.
 void write_t4(std::ostream& out, std::span<const Record> records);
 
 }  // namespace tunewright::data

@@ -7,7 +7,7 @@
 
 namespace tunewright::data {
 
-// Importers give tables, and spaces are made of them: tables stand below both, and have their names here as well.
+// Importers produce tables and spaces consume them, so tables are in core; their names are also available here.
 using tunewright::knob_values;
 using tunewright::knobs_of;
 using tunewright::Parameter;
@@ -17,9 +17,9 @@ using tunewright::row_key;
 using tunewright::Table;
 using tunewright::task_of;
 
-/// Appends the rows of a table to a dataset, as records of the task `task_of(table).name` on the target
-/// `table.device`. Describing them is up to the caller, before or after. Throws `std::invalid_argument` for a
-/// table without a device, because records of devices nobody can tell apart must not mix.
+/// Appends the rows of a table to a dataset, as records of the task `task_of(table).name` on the target `table.device`.
+/// The caller featurizes them, before or after. Throws `std::invalid_argument` for a table without a device, because
+/// records of different devices must not mix.
 void append(Dataset& dataset, const Table& table);
 
 }  // namespace tunewright::data

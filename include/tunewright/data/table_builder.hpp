@@ -21,59 +21,59 @@
 
 namespace tunewright::data {
 
-/// What the latency of a configuration is, of the repeats that a file has.
+/// The latency of a configuration, given the repeats in a file.
 enum class Latency : std::uint8_t {
   Median,  ///< as everywhere in this library
-  Mean     ///< what tuners that write such files judge by: for comparisons with them
+  Mean     ///< as in the tuners that write such files, for comparisons with them
 };
 
-/// What a file does not say about itself, or says wrongly: a name given here wins over the one in the file.
+/// Information that a file lacks or has wrong: a name given here has precedence.
 struct TableSource {
   std::string file{};  ///< for messages
   std::string device{}, kernel{}, problem{};
-  Latency latency = Latency::Median;  ///< `Timing::median` of the table's outcomes is set to it
+  Latency latency = Latency::Median;  ///< sets `Timing::median` of the table's outcomes
 };
 
-/// A table and how reading it went. `report.lines` counts records, as these formats do not go by lines; bad
-/// records are listed with the line they begin on.
+/// A table and the report of its import. `report.lines` counts records, because these formats are not line-based; bad
+/// records are listed with their first line.
 struct ImportedTable {
   Table table;
   ImportReport report;
 };
 
-/// What the importers of tables share.
+/// Common parts of the importers of tables.
 namespace table_import {
 
-/// A value of a parameter as text: words without quotes, whole numbers without fraction or exponent, so that
-/// 16, 16.0 and "16" are one value. Numbers that are not finite stay words.
+/// A value of a parameter as text: words without quotes, integers without fraction or exponent, so that 16, 16.0 and
+/// "16" are one value. Non-finite numbers remain words.
 void canonical(std::string_view json, std::string& into);
 
-/// Seconds in one unit of time by its name. Throws `FormatError` for a name it does not know.
+/// Seconds per unit of time, by its name. Throws `FormatError` for an unknown name.
 double seconds_in(std::string_view unit);
 
-/// A latency from repeats and the summary the source computed of them, in units of `unit_s` seconds. Throws
-/// `FormatError` for values that are no latencies and for a summary in another unit than the repeats.
+/// A latency from repeats and the source's summary of them, in units of `unit_s` seconds. Throws `FormatError` for
+/// invalid latencies and for a summary in another unit than the repeats.
 Timing timing(std::vector<double> repeats, double summary, double unit_s);
 
-/// A price that may be absent or zero but not negative, in seconds.
+/// A cost in seconds that may be absent or zero but not negative.
 Seconds price(double value, double unit_s);
 
-/// Puts rows together into a table. Parameters are declared, or those of the first row.
+/// Builds a table from rows. Parameters are declared, or those of the first row.
 class Builder {
  public:
   void declare(Parameter parameter);
   [[nodiscard]] bool declared() const noexcept { return declared_; }
 
-  /// Makes room for as many rows; more may come.
+  /// Reserves memory; more rows may come.
   void expect_rows(std::size_t count);
 
   void begin_row();
-  /// False if there is no parameter of that name. Throws `FormatError` for a value that was not declared.
+  /// False if there is no parameter of that name. Throws `FormatError` for an undeclared value.
   bool set(std::string_view name, std::string_view json);
-  /// Adds the row begun last. Throws `FormatError` when a parameter is missing or the configuration known.
+  /// Adds the current row. Throws `FormatError` if a parameter is missing or the configuration is repeated.
   void end_row(Outcome outcome);
 
-  /// The table with values that were not declared in ascending order.
+  /// The table, with undeclared values in ascending order.
   Table finish();
 
  private:
@@ -90,13 +90,13 @@ class Builder {
   bool declared_ = false;
 };
 
-/// Counts records and remembers where in the text the bad ones are.
+/// Counts records and stores the positions of bad ones.
 class Records {
  public:
   Records(std::string_view text, ImportReport& report) : text_(text), report_(report) {}
 
-  /// Reads one record with `read(scanner)`. When it throws, the record is skipped and listed; when even
-  /// skipping fails, what is left of the text is damaged and the exception goes on.
+  /// Reads one record with `read(scanner)`. If it throws, the record is skipped and listed; if even skipping fails, the
+  /// rest of the text is damaged and the exception propagates.
   template <class Read>
   void one(json::Scanner& in, const Read& read) {
     in.peek();
@@ -126,7 +126,7 @@ class Records {
   std::size_t counted_ = 0, line_ = 1;
 };
 
-/// What all importers do last. Throws `FormatError` for a file without any record.
+/// The last step of all importers. Throws `FormatError` for a file without any record.
 ImportedTable finish(Builder& builder, ImportReport report, const TableSource& source, const Table& described);
 
 }  // namespace table_import
@@ -181,7 +181,7 @@ TUNEWRIGHT_INLINE Timing timing(std::vector<double> repeats, double summary, dou
     if (!(repeat > 0) || !std::isfinite(repeat))
       throw FormatError("a time of " + std::to_string(repeat) + " is no latency");
   }
-  // Between them lie mean, median and whatever else sums them up.
+  // Mean, median and other summaries lie between them.
   const auto [least, most] = std::minmax_element(repeats.begin(), repeats.end());
   if (!(*least * unit_s > 0)) throw FormatError("a time too short for a number in seconds is no latency");
   if (!(summary < 100 * *most && *least < 100 * summary)) {

@@ -9,8 +9,8 @@
 
 namespace tunewright::data {
 
-/// Version of the lines that describe tasks. Readers before it skip them as lines of a newer schema, and read the
-/// records between them.
+/// Version of the lines that describe tasks. Older readers skip them as lines of a newer schema, and read the records
+/// in between.
 inline constexpr int task_schema = 2;
 
 /// A task as one line of a journal, without its newline:
@@ -18,16 +18,15 @@ inline constexpr int task_schema = 2;
 ///   {"schema":2,"task":"<16 hex>","task_name":"matmul 1024","workload":"<16 hex>","flops":2147483648,"weight":1,
 ///    "target":{"name":"...","kind":"cpu","threads":16, ..},"graph":[..]}
 ///
-/// "graph" is `Task::graph_json`, from which `program::with_graph` rebuilds the computation; a task without one is
-/// written without.
+/// "graph" is `Task::graph_json`, from which `program::with_graph` rebuilds the computation; it is omitted for a task
+/// without a graph.
 [[nodiscard]] std::string to_line(const Task& task);
 
-/// Whether a line begins as those of `to_line(task)` do.
+/// Whether a line begins like those of `to_line(task)`.
 [[nodiscard]] bool describes_task(std::string_view line);
 
-/// Reads one line: a task with `graph_json` in place of its graph. Members that are not known are passed over. Throws
-/// `std::exception` with a reason for people when it is no whole description, and when the task described has another
-/// hash than the line names.
+/// Reads one line: a task with `graph_json` instead of its graph. Unknown members are skipped. Throws `std::exception`
+/// with a readable reason unless it is a complete description whose task has the hash in the line.
 [[nodiscard]] Task task_from_line(std::string_view line);
 
 }  // namespace tunewright::data
@@ -50,7 +49,7 @@ inline constexpr int task_schema = 2;
 
 namespace tunewright::data::task_json {
 
-/// Calls `field(key, member)` for all that a target is made of.
+/// Calls `field(key, member)` for all members of a target.
 template <class Target, class F>
 void for_each_field(Target& target, const F& field) {
   field("name", target.name);
@@ -100,7 +99,7 @@ void read(json::Scanner& in, T& value) {
     in.fail("expected the name of an instruction set");
   } else {
     static_assert(std::is_unsigned_v<T>);
-    // Scanner's way for short numbers wants a comma or a bracket behind them.
+    // Scanner's fast path for short numbers needs a comma or a bracket after them.
     const double number = in.number();
     constexpr double most = std::min(0x1p53, static_cast<double>(std::numeric_limits<T>::max()));
     if (!(number >= 0 && number <= most) || number != std::trunc(number)) in.fail("expected a size");
@@ -108,7 +107,7 @@ void read(json::Scanner& in, T& value) {
   }
 }
 
-/// Keys may be followed by white space; `Scanner::object` hands out the value.
+/// Keys may be followed by white space; `Scanner::object` returns the value.
 inline void read_target(json::Scanner& in, Target& target) {
   in.object([&](std::string_view key) {
     bool known = false;
@@ -122,7 +121,7 @@ inline void read_target(json::Scanner& in, Target& target) {
   });
 }
 
-/// The number of a line's "schema" if that comes first, as in all lines of a journal; else 0.
+/// The value of a line's "schema" if it comes first, as in all lines of a journal; else 0.
 inline int schema_of(std::string_view line) {
   try {
     json::Scanner in(line);

@@ -16,10 +16,10 @@
 
 namespace tunewright::data {
 
-/// What TVM's two log formats say of a measurement: `[[seconds, ...], error, price, Unix time]`.
+/// A measurement in TVM's two log formats: `[[seconds, ...], error, price, Unix time]`.
 struct TvmResult {
-  std::vector<Seconds> run_times;  ///< one a repeat; of a failed record what the tool put there
-  std::optional<Fault> fault;      ///< none when the record is valid
+  std::vector<Seconds> run_times;  ///< one per repeat; for a failed record the tool's placeholder
+  std::optional<Fault> fault;      ///< empty for a valid record
   Seconds price{0};                ///< spent building and running
   double timestamp = 0;            ///< seconds since 1970
   bool operator==(const TvmResult&) const = default;
@@ -31,7 +31,7 @@ struct TvmResult {
   [[nodiscard]] double median_seconds() const;
 };
 
-/// The result as measurers give it. The price is one number in these formats and goes to `run_time`.
+/// The result as an outcome. The formats have one cost, which goes to `run_time`.
 [[nodiscard]] Outcome to_outcome(const TvmResult& result);
 
 namespace detail {
@@ -105,7 +105,7 @@ TUNEWRIGHT_INLINE void read_tvm_result(json::Scanner& in, TvmResult& result, boo
   if (result.valid()) {
     if (result.run_times.empty()) in.fail("expected a run time, as the record reports no error");
     for (const Seconds s : result.run_times) {
-      // 1e9 and 1e10 are the tools' words for "failed"; so is anything that is no time.
+      // 1e9 and 1e10 are the tools' placeholders for failures; invalid times are rejected too.
       if (!(s.count() > 0 && s.count() < 1e9)) in.fail("expected run times above 0 and below 1e9 s");
     }
   }

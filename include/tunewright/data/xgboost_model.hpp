@@ -25,7 +25,7 @@ namespace xgboost_detail {
   throw std::runtime_error("not an XGBoost model in JSON that can be read: " + why);
 }
 
-// Numbers of parameters are text: "5E-1", "[5E-1]" since XGBoost 3.
+// Numeric parameters are text: "5E-1", "[5E-1]" since XGBoost 3.
 double number(const nlohmann::json& parameters, const char* name);
 
 XgboostEnsemble::Link link_of(const std::string& objective);
@@ -37,7 +37,7 @@ std::vector<T> column(const nlohmann::json& tree, const char* name, std::size_t 
     refuse(std::string("'") + name + "' does not hold one number a node");
   std::vector<T> out;
   for (const nlohmann::json& value : stored) {
-    // Flags are numbers in some versions and true or false in others.
+    // Flags are numbers in some versions and Booleans in others.
     out.push_back(value.is_boolean() ? static_cast<T>(value.get<bool>()) : value.get<T>());
   }
   return out;
@@ -49,8 +49,8 @@ XgboostEnsemble ensemble_of(const nlohmann::json& json);
 
 }  // namespace xgboost_detail
 
-/// Reads a model that XGBoost (1.0 or newer) saved as JSON: boosted trees with one score a row. Throws
-/// `std::runtime_error` with the reason for anything else and anything malformed. O(bytes).
+/// Reads a model saved as JSON by XGBoost (1.0 or newer): boosted trees with one score per row. Throws
+/// `std::runtime_error` with the reason for other and malformed files. O(bytes).
 [[nodiscard]] XgboostEnsemble read_xgboost_model(std::istream& in);
 
 }  // namespace tunewright::data
@@ -108,7 +108,7 @@ TUNEWRIGHT_INLINE XgboostEnsemble::Tree tree_of(const nlohmann::json& json, std:
   }
   if (nodes == 0) refuse("a tree has no node");
 
-  // Nodes in the order they are reached; what pruning left behind is not.
+  // Nodes in the order of traversal, without pruned ones.
   XgboostEnsemble::Tree tree(1);
   std::vector<std::size_t> stored{0};
   for (std::size_t i = 0; i < stored.size(); ++i) {

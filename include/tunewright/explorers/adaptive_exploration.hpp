@@ -23,30 +23,30 @@
 
 namespace tunewright::explorers {
 
-/// Learns how to walk through the space: an agent moves every knob by one value up, down or not at all, and is rewarded
-/// with what the ranking says of where it comes to. Policies that lead to better candidates become more likely.
+/// Explores by reinforcement learning: an agent moves every knob by one value up, down or not at all, and the rank
+/// score of the reached configuration is its reward. Policies that lead to better candidates become more likely.
 ///
-///   episode       from a random configuration, at most `steps` moves; it ends where at least `settled_share` of the
-///                 knobs stay as they are
+///   episode       at most `steps` moves from a random configuration; it ends when at least `settled_share` of the
+///                 knobs stay
 ///   after each    `updates` steps of Adam on `batch` of its moves, by `PolicyLoss`; advantages are standardised
-///   result        the best unmeasured candidates that any episode has seen
+///   result        the best unmeasured candidates of all episodes
 ///
-/// The agent goes on learning in the next round.
+/// The agent continues to learn in the next round.
 ///
 /// Paper:       Ahn et al., Chameleon: Adaptive Code Optimization for Expedited Deep Neural Network Compilation, ICLR
 ///              2020; constants of its released code; the paper has a clip of 0.3 and an entropy of 0.1.
 /// Models:      ExplorerFor<S> for every SettableKnobSpace S, BoundedExplorer.
 /// Shapes:      result [`elite_factor` * wanted] at most, distinct, best first.
-/// Cost:        at most episodes * (steps + 1) rankings, a call for each episode, usually far fewer: what is met again
-///              is not ranked again. A move takes some microseconds.
-/// Determinism: episodes follow each other: the same result at any number of threads. A session resumed from a journal
-///              starts with an agent that has learned nothing.
-/// Errors:      `std::invalid_argument` for options out of their range, and for a knob whose values are not known.
-/// Deviates:    a move to a configuration that the space does not have is made knob by knob, as far as there are
-///              configurations, where Chameleon's spaces have no holes; what the ranking refuses is worth 0.
+/// Cost:        at most episodes * (steps + 1) rankings, one call per episode, usually far fewer, because repeated
+///              candidates are not ranked again. A move takes some microseconds.
+/// Determinism: episodes run sequentially: the same result at any number of threads. A session resumed from a journal
+///              starts with an untrained agent.
+/// Errors:      `std::invalid_argument` for options out of range, and for a knob with unknown values.
+/// Deviates:    a move to a missing configuration is made knob by knob, as far as configurations exist, while
+///              Chameleon's spaces have no holes; candidates that the ranking rejects have reward 0.
 struct AdaptiveExploration {
-  std::size_t episodes = 128;   ///< a round, at least 1
-  std::size_t steps = 500;      ///< of an episode, at least 1
+  std::size_t episodes = 128;   ///< episodes per round, at least 1
+  std::size_t steps = 500;      ///< maximum moves of an episode, at least 1
   double settled_share = 0.75;  ///< of the knobs, in (0, 1]
   double temperature = 0.1;     ///< of the policy, above 0
   double discount = 0.9;        ///< of later rewards, in [0, 1)
@@ -55,9 +55,9 @@ struct AdaptiveExploration {
   std::size_t batch = 32;  ///< moves, drawn from the episode, at least 1
   double learning_rate = 1e-3;
   PolicyLoss loss{};
-  double elite_factor = 2;  ///< candidates returned for each one wanted, 1 to `max_candidate_factor`
+  double elite_factor = 2;  ///< pool size per wanted candidate, 1 to `max_candidate_factor`
 
-  /// Run-time state: what was learned.
+  /// Run-time state: the trained agent.
   struct Agent {
     PolicyNetwork<float> network;
     nn::Numbers<float> parameters;
@@ -126,7 +126,7 @@ struct AdaptiveExploration {
     return places;
   }
 
-  // The configuration at `to`, or the one next to `at` that moves as many of the first knobs as there are ones for.
+  // The configuration at `to`, or the one reached from `at` by moving as many of the first knobs as possible.
   template <class S>
   static std::optional<config_t<S>> moved(const S& space, const Task& task, std::span<const Knob> knobs, Places& at,
                                           const Places& to) {

@@ -19,30 +19,30 @@
 
 namespace tunewright::explorers {
 
-/// Walks through the space on many chains at once, accepting worse neighbours ever less often.
+/// Simulated annealing on many chains at once.
 ///
 ///   T(i)                    = first_temperature + (last_temperature - first_temperature) * i / steps
 ///   P(accept new after old) = 1 if new >= old, else exp((new - old) / (T + 1e-5))
-///   result                  = the best unmeasured candidates any chain has seen
+///   result                  = the best unmeasured candidates of all chains
 ///
-/// Chains go on in the next round where they ended in this one. The walk ends early once `patience_steps` in
-/// a row bring nothing into the result.
+/// Chains continue in the next round where they ended. A round ends early once `patience_steps` consecutive steps add
+/// nothing to the result.
 ///
 /// Paper:       Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; parameters of AutoTVM.
 /// Models:      ExplorerFor<S> for every SearchSpace S, BoundedExplorer.
 /// Shapes:      C = chains. Result [`elite_factor` * wanted] at most, distinct, best first.
-/// Cost:        at most C * (steps + 1) rankings, usually far fewer: what is met again is not ranked again.
-/// Determinism: every chain has a generator for every step: same result at any number of threads. A session
-///              resumed from a journal starts its chains anew.
-/// Errors:      `std::invalid_argument` for options out of their range.
-/// Deviates:    candidates of negative score are kept, because scores of some models are ranks around zero.
+/// Cost:        at most C * (steps + 1) rankings, usually far fewer, because repeated candidates are not ranked again.
+/// Determinism: every chain has a generator for every step: the same result at any number of threads. A session resumed
+///              from a journal restarts its chains.
+/// Errors:      `std::invalid_argument` for options out of range.
+/// Deviates:    candidates with negative scores are kept, because scores of some models are ranks around zero.
 struct Annealing {
   std::size_t chains = 128;         ///< at least 1
-  std::size_t steps = 500;          ///< a round, at least 1
+  std::size_t steps = 500;          ///< steps per round, at least 1
   std::size_t patience_steps = 50;  ///< at least 1
   double first_temperature = 1;     ///< in units of the score
   double last_temperature = 0;
-  double elite_factor = 2;  ///< candidates returned for each one wanted, 1 to `max_candidate_factor`
+  double elite_factor = 2;  ///< pool size per wanted candidate, 1 to `max_candidate_factor`
 
   std::vector<std::string> chain_ends{};  ///< run-time state: encoded configurations, [C] after the first round
 
@@ -102,7 +102,7 @@ struct Annealing {
     return chain;
   }
 
-  // One neighbour a chain; a chain whose mutation is not legal stays where it is.
+  // One neighbour per chain; a chain with an illegal mutation stays.
   template <SearchSpace S>
   static std::vector<std::size_t> propose(const S& space, const Task& task, Archive<S>& archive,
                                           const std::vector<std::size_t>& chain, unsigned threads, const Rng& rng) {

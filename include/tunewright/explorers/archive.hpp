@@ -15,8 +15,8 @@
 
 namespace tunewright::explorers {
 
-/// Every configuration one exploration came across, each scored once: explorers move about in positions of
-/// it, and the best of it are what they return. N = configurations held.
+/// All configurations of one exploration, each scored once. Explorers work with positions in it and return its best. N
+/// = number of configurations.
 template <SearchSpace S>
 class Archive {
  public:
@@ -24,7 +24,7 @@ class Archive {
 
   Archive(const S& space, const Guidance<Config>& guidance) : space_(space), guidance_(guidance) {}
 
-  /// Position of `config`, which is added unless its key is there already.
+  /// Position of `config`, which is added if its key is new.
   std::size_t add(Config config) {
     const std::uint64_t key = space_.key(config);
     const auto [entry, is_new] = position_.try_emplace(key, configs_.size());
@@ -35,7 +35,7 @@ class Archive {
     return entry->second;
   }
 
-  /// Ranks what was added since the last call, in one go.
+  /// Ranks the configurations added since the last call, in one batch.
   void score_added() {
     const std::size_t old = score_.size();
     score_.resize(configs_.size());
@@ -47,13 +47,13 @@ class Archive {
   [[nodiscard]] const Config& config(std::size_t position) const noexcept { return configs_[position]; }
   [[nodiscard]] float score(std::size_t position) const noexcept { return score_[position]; }
 
-  /// May `position` be returned: scored, neither measured nor refused by the ranking.
+  /// Whether `position` may be returned: scored, not measured and not rejected.
   [[nodiscard]] bool eligible(std::size_t position) const {
     return position < score_.size() && score_[position] > -std::numeric_limits<float>::infinity() &&
            guidance_.measured.count(keys_[position]) == 0;
   }
 
-  /// Up to `count` eligible positions, best first; equal scores go by key, so the order of discovery does not
+  /// Up to `count` eligible positions, best first; equal scores are ordered by key, so the order of discovery does not
   /// matter.
   [[nodiscard]] std::vector<std::size_t> best(std::size_t count) const {
     std::vector<std::size_t> order;
@@ -65,7 +65,7 @@ class Archive {
     });
   }
 
-  /// The configurations at `positions`, moved out; the archive is used up.
+  /// Moves the configurations at `positions` out of the archive, which is then unusable.
   [[nodiscard]] std::vector<Config> release(std::span<const std::size_t> positions) && {
     std::vector<Config> configs;
     configs.reserve(positions.size());

@@ -5,12 +5,11 @@
 
 namespace tunewright::explorers {
 
-/// Candidates that an explorer may be asked to give for each one wanted, at most. All of them may be drawn and ranked,
-/// every round.
+/// Maximum number of candidates per wanted one. All of them may be drawn and ranked in every round.
 inline constexpr int max_candidate_factor = 10000;
 
-/// The check of an option that says how many candidates there are for each one wanted: throws `std::invalid_argument`
-/// unless `factor` is a number from `least` to `max_candidate_factor`.
+/// Checks an option that is a number of candidates per wanted one: throws `std::invalid_argument` unless `factor` is a
+/// number from `least` to `max_candidate_factor`.
 void require_candidate_factor(const char* policy, const char* option, double factor, int least);
 
 }  // namespace tunewright::explorers

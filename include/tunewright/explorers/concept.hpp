@@ -18,16 +18,16 @@
 
 namespace tunewright {
 
-/// Non-owning reference to whatever ranks configurations: the cost model behind its featurizer, or the draft.
-/// `rank(configs, score)` writes one number a configuration, larger is better; -infinity marks what must not
-/// be returned (rejected by the filter, or impossible to describe). The callable must outlive the reference.
+/// Non-owning reference to the function that ranks configurations: the draft, or else featurizer and cost model.
+/// `rank(configs, score)` writes one number per configuration: larger is better; -infinity marks configurations that
+/// must not be returned (rejected by the filter, or impossible to describe). The callable must outlive the reference.
 template <class Config>
 class Ranker {
  public:
   template <class F>
     requires(!std::same_as<std::remove_cvref_t<F>, Ranker> &&
              std::invocable<const F&, std::span<const Config>, std::span<float>>)
-  Ranker(const F& rank)  // implicit, so that lambdas can be passed as they are
+  Ranker(const F& rank)  // implicit, so that lambdas can be passed directly
       : object_(std::addressof(rank)),
         call_([](const void* object, std::span<const Config> configs, std::span<float> score) {
           (*static_cast<const F*>(object))(configs, score);
@@ -40,25 +40,24 @@ class Ranker {
   void (*call_)(const void*, std::span<const Config>, std::span<float>);
 };
 
-/// What an explorer is given besides the space.
+/// The inputs of an explorer besides the space.
 template <class Config>
 struct Guidance {
   Ranker<Config> rank;
-  std::span<const Config> seeds;  ///< measured configurations worth starting from, best first
+  std::span<const Config> seeds;  ///< measured configurations to start from, best first
   const KeySet& measured;         ///< keys that must not be returned
-  std::size_t wanted = 64;        ///< size of the coming batch; a useful pool is larger
-  unsigned threads = 1;           ///< may be used for `sample` and `mutate`; must not change the result
+  std::size_t wanted = 64;        ///< size of the next batch; a useful pool is larger
+  unsigned threads = 1;           ///< for `sample` and `mutate`; must not change the result
 };
 
-/// Decides which candidates are considered.
+/// Proposes candidates.
 ///
-/// `explore(space, task, guidance, rng)` returns configurations with distinct keys, none of them measured,
-/// none ranked -infinity, at least `guidance.wanted` of them unless the space gives no more. An empty result
-/// means that nothing new was found.
+/// `explore(space, task, guidance, rng)` returns configurations with distinct keys. None of them is measured or ranks
+/// -infinity, and there are at least `guidance.wanted` unless the space has no more. An empty result means that nothing
+/// new was found.
 ///
-/// An explorer may keep state between rounds (annealing chains): a session works on a copy of its own.
-/// Semantics the compiler cannot see: the same arguments and state give the same pool at any number of
-/// threads.
+/// An explorer may keep state between rounds, such as annealing chains: each session works on its own copy. Semantics
+/// the compiler cannot see: the same arguments and state give the same pool at any number of threads.
 template <class E, class S>
 concept ExplorerFor =
     SearchSpace<S> && std::copyable<E> &&
@@ -68,7 +67,7 @@ concept ExplorerFor =
 
 namespace explorers {
 
-/// How large a pool can get.
+/// The largest pool that an explorer returns.
 struct PoolBound {
   std::size_t most = 0;   ///< candidates
   const char* raised_by;  ///< the option that allows more, e.g. "elite_factor"
@@ -76,8 +75,8 @@ struct PoolBound {
 
 }  // namespace explorers
 
-/// Refinement, found by detection: an explorer that knows how many candidates it returns at most where `wanted` are. A
-/// session refuses one whose pool is no larger than the batch, because no sampler could then choose.
+/// Refinement, detected: an explorer that knows the largest pool it returns for a batch of `wanted`. A session rejects
+/// a pool no larger than the batch, because no sampler could then choose.
 template <class E>
 concept BoundedExplorer = requires(const E& explorer, std::size_t wanted) {
   { explorer.pool_bound(wanted) } -> std::same_as<explorers::PoolBound>;
@@ -85,7 +84,7 @@ concept BoundedExplorer = requires(const E& explorer, std::size_t wanted) {
 
 namespace explorers {
 
-/// Throws `std::invalid_argument` where a pool within `bound` leaves nothing to choose for a batch of `wanted`.
+/// Throws `std::invalid_argument` if a pool within `bound` leaves no choice for a batch of `wanted`.
 void check_choice(const PoolBound& bound, std::size_t wanted);
 
 }  // namespace explorers

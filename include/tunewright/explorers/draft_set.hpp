@@ -18,35 +18,34 @@
 
 namespace tunewright::explorers {
 
-/// Drafts a set of candidates much larger than the batch, for a model to choose from, and keeps it for some
-/// rounds: what Pruner calls its latent schedule explorer.
+/// Collects a set of candidates much larger than the batch, from which a model chooses, and keeps it for some rounds:
+/// Pruner's latent schedule explorer.
 ///
 ///   every `refresh_rounds`-th round   set = the best `size` that `explorer` finds
-///   every round                       pool = what of the set is not measured, then random candidates, then
+///   every round                       pool = unmeasured members of the set, then random candidates, then
 ///                                     mutations of the fastest `wanted` measured ones
 ///
-/// Meant for a recipe with a draft, which then ranks the search while the model ranks the pool alone.
+/// Meant for a recipe with a draft, which guides the search for the set, while the model ranks only the pool.
 ///
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, algorithm 2; numbers of its released code.
-/// Models:      ExplorerFor<S> wherever the explorer inside does, BoundedExplorer.
+/// Models:      ExplorerFor<S> wherever the inner explorer does, BoundedExplorer.
 /// Shapes:      pool [size + (`random_factor` + `mutated_factor`) * wanted] at most, distinct, the set best first.
-/// Cost:        that of the explorer inside, divided by `refresh_rounds`; population * (generations + 1)
-///              rankings of 1536 * 3.
-/// Determinism: that of the explorer inside. A session resumed from a journal drafts anew: where the set had served its
-///              rounds it goes on as one that was not stopped, elsewhere it looks at other candidates than that would.
-/// Errors:      `std::invalid_argument` for a `size` or `refresh_rounds` of 0 and for factors that are negative,
-///              not a number or above `max_candidate_factor`, 10,000.
-/// Deviates:    the released code lets the model breed once from drafts and measured candidates, so that the model
-///              ranks some thousands of programs; the paper says that it ranks the set. This is the paper, unless
-///              `mutated_factor` lets it see what is near the fastest: without, no search gets beyond what the draft
-///              thinks good.
+/// Cost:        that of the inner explorer, divided by `refresh_rounds`; by default population * (generations + 1) =
+///              1536 * 3 rankings.
+/// Determinism: that of the inner explorer. A session resumed from a journal drafts a new set. At the end of a set it
+///              continues like a session that was not stopped, otherwise with other candidates.
+/// Errors:      `std::invalid_argument` for a `size` or `refresh_rounds` of 0 and for factors that are negative, NaN or
+///              above `max_candidate_factor`, 10,000.
+/// Deviates:    the released code evolves drafts and measured candidates once by the model, which ranks some thousands
+///              of programs; the paper says that it ranks the set. This follows the paper, unless `mutated_factor` adds
+///              neighbours of the fastest: without them, a search finds only candidates that the draft ranks high.
 template <class Explorer = Evolutionary>
 struct DraftSet {
   Explorer explorer = default_explorer();
-  std::size_t size = 512;       ///< candidates drafted, at least 1; a batch is filled if it is larger
-  unsigned refresh_rounds = 2;  ///< rounds from one draft to the next, at least 1
-  double random_factor = 1;     ///< random candidates for each one wanted, 0 to `max_candidate_factor`
-  double mutated_factor = 0;    ///< mutations of measured candidates for each one wanted, as many
+  std::size_t size = 512;       ///< candidates in the set, at least 1 and at least the batch size
+  unsigned refresh_rounds = 2;  ///< rounds per set, at least 1
+  double random_factor = 1;     ///< random candidates per wanted one, 0 to `max_candidate_factor`
+  double mutated_factor = 0;    ///< mutations of measured candidates per wanted one, likewise
 
   std::any drafts{};        ///< run-time state: the set, a `std::shared_ptr<const std::vector<configuration>>`
   unsigned rounds_old = 0;  ///< run-time state: rounds the set was used in
@@ -127,7 +126,7 @@ struct DraftSet {
     add_possible(guidance, std::move(bred), pool);
   }
 
-  /// Appends those of `configs` that the ranking does not refuse.
+  /// Appends the `configs` that the ranking does not reject.
   template <class Config>
   static void add_possible(const Guidance<Config>& guidance, std::vector<Config> configs, std::vector<Config>& pool) {
     std::vector<float> score(configs.size());

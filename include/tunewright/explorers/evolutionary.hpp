@@ -19,30 +19,30 @@
 
 namespace tunewright::explorers {
 
-/// Breeds better-ranked candidates from measured and random ones.
+/// Evolves better-ranked candidates from measured and random ones by mutation.
 ///
 ///   population_0     = the best measured (at most `measured_share`) + random samples
-///   P(parent i)      = max(score_i, 0) / sum of max(score, 0)        uniform when no score is positive
+///   P(parent i)      = max(score_i, 0) / sum of max(score, 0)        uniform if no score is positive
 ///   population_{g+1} = mutate(parent) with `mutation_probability`, else the parent itself
-///   result           = the best unmeasured candidates seen in any generation, then unbred random ones
+///   result           = the best unmeasured candidates of all generations, then random ones
 ///
 /// Paper:       Zheng et al., Ansor, OSDI 2020, section 5.1; parameters of its released code.
 /// Models:      ExplorerFor<S> for every SearchSpace S, BoundedExplorer.
 /// Shapes:      result [`elite_factor` * wanted + `random_immigrant_factor` * wanted] at most, distinct, best first.
-/// Cost:        at most population * (generations + 1) rankings and as many mutations; what is met again is
-///              not ranked again.
-/// Determinism: every slot of every generation has its own generator: same result at any number of threads.
-/// Errors:      `std::invalid_argument` for options out of their range.
-/// Deviates:    the default population is MetaSchedule's 512 instead of Ansor's 2048, a quarter of the cost;
-///              Ansor hands its random candidates to the final choice separately, here they end the pool.
+/// Cost:        at most population * (generations + 1) rankings and as many mutations; repeated candidates are not
+///              ranked again.
+/// Determinism: every slot of every generation has its own generator: the same result at any number of threads.
+/// Errors:      `std::invalid_argument` for options out of range.
+/// Deviates:    the default population is MetaSchedule's 512 instead of Ansor's 2048, a quarter of the cost; Ansor
+///              passes its random candidates to the final choice separately, here they are at the end of the pool.
 struct Evolutionary {
-  std::size_t population = 512;           ///< candidates a generation, at least 2
-  unsigned generations = 4;               ///< times the population is replaced
+  std::size_t population = 512;           ///< candidates per generation, at least 2
+  unsigned generations = 4;               ///< replacements of the population
   double mutation_probability = 0.85;     ///< in [0, 1]
   double measured_share = 0.2;            ///< of the first population, in [0, 1]
-  double elite_factor = 2;                ///< bred candidates returned for each one wanted, 1 to `max_candidate_factor`
-  double random_immigrant_factor = 0.15;  ///< random candidates returned for each one wanted, from 0
-  unsigned max_tries = 10;                ///< parents tried until a mutation is legal, at least 1
+  double elite_factor = 2;                ///< evolved candidates per wanted one, 1 to `max_candidate_factor`
+  double random_immigrant_factor = 0.15;  ///< random candidates per wanted one, from 0
+  unsigned max_tries = 10;                ///< parents tried for a legal mutation, at least 1
 
   [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const {
     return {scaled_count(elite_factor, wanted) + scaled_count(random_immigrant_factor, wanted), "elite_factor"};

@@ -10,14 +10,14 @@
 
 namespace tunewright::explorers {
 
-/// Considers random candidates and looks at no score: the pool of random search and of active learning.
+/// Proposes random candidates without ranking: the pool of random search and of active learning.
 ///
 /// Models:      ExplorerFor<S> for every SearchSpace S, BoundedExplorer.
-/// Shapes:      pool [max(wanted, `pool`)], fewer only if the space gives no more.
-/// Cost:        one `sample` a candidate.
-/// Determinism: same generator, same pool, at any number of threads.
+/// Shapes:      pool [max(wanted, `pool`)], fewer only if the space has no more.
+/// Cost:        one `sample` per candidate.
+/// Determinism: the same generator gives the same pool, at any number of threads.
 struct Uniform {
-  std::size_t pool = 0;  ///< candidates considered a round; at least the size of the batch is taken
+  std::size_t pool = 0;  ///< candidates per round, at least the batch size
 
   [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const { return {std::max(pool, wanted), "pool"}; }
 

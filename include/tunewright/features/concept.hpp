@@ -25,8 +25,8 @@ struct FeatureColumn {
   bool operator==(const FeatureColumn&) const = default;
 };
 
-/// What the columns of a `FeatureBatch` are. Weights are stored with the name and version and refuse to load
-/// for others.
+/// Describes the columns of a `FeatureBatch`. Stored weights carry name and version; loading them for another schema is
+/// an error.
 struct FeatureSchema {
   std::string name;
   unsigned version = 1;  ///< grows with every change of meaning or order
@@ -34,22 +34,21 @@ struct FeatureSchema {
   bool operator==(const FeatureSchema&) const = default;
 };
 
-/// Columns of rows of this form.
+/// The number of columns.
 [[nodiscard]] std::size_t width_of(const FeatureSchema& schema);
 
-/// Key of a schema, to store with weights: name, version, and name and unit of every column. What a column
-/// means may be worded anew.
+/// Key of a schema, stored with weights: a hash of name, version, and name and unit of every column. The wording of
+/// `meaning` does not change it.
 [[nodiscard]] std::uint64_t stable_hash(const FeatureSchema& schema);
 
 /// Describes configurations by numbers.
 ///
-/// `extract(space, task, configs)` gives one program a configuration, in order: N programs of any number of
-/// rows, each as wide as `schema().columns`. A configuration that cannot be described gives a program without
-/// rows; it then ranks last.
+/// `extract(space, task, configs)` returns one program per configuration, in order: N programs with any number of rows,
+/// each as wide as `schema().columns`. A configuration that cannot be described gives a program without rows, which
+/// ranks last.
 ///
-/// Semantics the compiler cannot see: every value is finite; the rows of one configuration do not depend on
-/// the others of the call; equal configurations give equal rows; `extract` may be called from several threads
-/// at once.
+/// Semantics the compiler cannot see: every value is finite; the rows of a configuration do not depend on the others of
+/// the call; equal configurations give equal rows; `extract` may be called from several threads at once.
 template <class F, class S>
 concept FeaturizerFor = SearchSpace<S> && requires(const F& featurizer, const S& space, const Task& task,
                                                    std::span<const config_t<S>> configs) {
@@ -59,21 +58,21 @@ concept FeaturizerFor = SearchSpace<S> && requires(const F& featurizer, const S&
 
 namespace features {
 
-/// A featurizer that describes lowered programs one by one and gives what does so, so that several can describe
-/// a program that was lowered once.
+/// A featurizer whose `describer()` describes lowered programs one by one, so that several featurizers can share one
+/// lowering.
 template <class F, class S>
 concept NestFeaturizerFor = FeaturizerFor<F, S> && requires(const F& featurizer, const S& space, const Task& task,
                                                             const config_t<S>& config, FeatureBatch& batch) {
   featurizer.describer().describe(space.lower(task, config), task, batch);
 };
 
-/// Refinement: describes the summaries of a space as well, with the rows of their programs.
+/// Refinement: the describer also reads the summaries of a space, and gives the same rows as for their programs.
 template <class F, class S>
 concept SummaryFeaturizerFor = NestFeaturizerFor<F, S> && SummarizingSpace<S> &&
                                requires(const F& featurizer, const typename S::summary_type& summary, const Task& task,
                                         FeatureBatch& batch) { featurizer.describer().describe(summary, task, batch); };
 
-/// Appends a program to `batch` by `describer`; one without rows where that throws because of the program.
+/// Appends `program` to `batch` by `describer`; appends a program without rows if the program makes it throw.
 template <class Describer, class Program>
 void describe_or_leave_out(Describer& describer, const Program& program, const Task& task, FeatureBatch& batch) {
   try {
@@ -85,8 +84,8 @@ void describe_or_leave_out(Describer& describer, const Program& program, const T
   }
 }
 
-/// Appends a configuration to `batch`, by its summary if there is one that `describer` reads, else lowered. One that
-/// cannot be lowered or described gives a program without rows.
+/// Appends a configuration to `batch`, by its summary if `describer` reads summaries and there is one, else lowered. A
+/// configuration that cannot be lowered or described becomes a program without rows.
 template <SearchSpace S, class Describer>
 void describe_configuration(ProgramReader<S>& reader, const config_t<S>& config, Describer& describer, const Task& task,
                             FeatureBatch& batch) {

@@ -25,18 +25,18 @@
 namespace tunewright::features {
 namespace curve {
 
-/// One access of the innermost statement seen from each loop around it, in log2, ascending, after a zero.
+/// One access of the innermost statement as seen from each surrounding loop, in log2, ascending, starting at zero.
 struct Curves {
   std::vector<double> count;     ///< elements touched: product of the loops that move it, from there inwards
   std::vector<double> reuse;     ///< uses of an element: product of the loops that do not, from there inwards
   std::vector<double> top_down;  ///< iterations: product of all loops from the outermost to there
 };
 
-/// The curves of the statement with the most loops around it, the last of them: first of the buffer it stores
-/// to, then of those it reads, as they appear. Holds only memory to work in; not for several threads at once.
+/// Computes the curves of the statement with the most surrounding loops, the last one among equals: first of the stored
+/// buffer, then of the read buffers in order. Has only working memory; not thread-safe.
 class Reader {
  public:
-  /// Throws `std::invalid_argument` for a nest that is not well formed.
+  /// Throws `std::invalid_argument` for a malformed nest.
   [[nodiscard]] const std::vector<Curves>& read(const loops::LoopNest& nest);
 
  private:
@@ -65,9 +65,9 @@ void sample(std::span<const double> x, std::span<const double> y, std::span<floa
 
 }  // namespace curve
 
-/// How the innermost statement moves through memory, in a form that does not depend on how many loops there
-/// are: for each buffer it touches, curves that relate the elements touched, the uses of an element and the
-/// iterations, from the innermost loop outwards, sampled at whole powers of two.
+/// Describes how the innermost statement accesses memory, independent of the number of loops: for each buffer, curves
+/// that relate the elements accessed, the uses of an element and the iterations, from the innermost loop outwards,
+/// sampled at powers of two.
 ///
 ///   buffer b:   reuse(count), count(reuse), top_down(count), count(top_down)
 ///   each at     x = 2^0, 2^1, ... 2^(samples - 1):   log2 y of the last point up to x, and log2 (x / that point)
@@ -75,13 +75,15 @@ void sample(std::span<const double> x, std::span<const double> y, std::span<floa
 /// Paper:       Chen et al., "Learning to Optimize Tensor Programs" (AutoTVM), NeurIPS 2018 (context relation
 ///              features); Ryu et al., One-Shot Tuner, CC 2022, which takes 30 samples.
 /// Models:      FeaturizerFor<S> for spaces that lower to loop nests, OneRowFeaturizer.
-/// Shapes:      one row a configuration, buffers * 8 * samples columns.
-/// Units:       log2 of counts. Determinism: a pure function of the program.
-/// Cost:        O(accesses * dimensions * loops), microseconds a program; lowering costs more.
-/// Errors:      `std::invalid_argument` for `samples` or `buffers` of 0; what cannot be described has no rows.
-/// Deviates:    AutoTVM has as many blocks as there are buffers, by name; here a fixed number, the stored buffer
-///              first, then the others as they are read, unused ones zero. An index in which a loop occurs at
-///              all is moved by it, whatever its form.
+/// Shapes:      one row per configuration, buffers * 8 * samples columns.
+/// Units:       log2 of counts.
+/// Determinism: a pure function of the program.
+/// Cost:        O(accesses * dimensions * loops), microseconds per program; lowering costs more.
+/// Errors:      `std::invalid_argument` for `samples` or `buffers` of 0; programs that cannot be described have no
+///              rows.
+/// Deviates:    AutoTVM has one block per buffer, by name; here their number is fixed: the stored buffer first, then
+///              the others in the order of reading, unused ones zero. A loop moves an access if it occurs in its index,
+///              whatever the form.
 struct Curve {
   static constexpr bool one_row = true;
 
@@ -143,7 +145,7 @@ TUNEWRIGHT_INLINE void Reader::walk(const loops::Body& body) {
     } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
       if (extents_.size() >= deepest_) read(*statement);
     } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-      // Both sides hold the same statements; the other one only checks more.
+      // Both sides have the same statements; one only checks more.
       walk(branch->then.empty() ? branch->otherwise : branch->then);
     }
   }

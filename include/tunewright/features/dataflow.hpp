@@ -10,33 +10,33 @@
 
 namespace tunewright::features {
 
-/// What moves between the levels of memory around the reduction that computes most, as a short sequence of rows:
-/// the start of the result, both operands on their way through shared memory, the reduction, its result on the
-/// way out. `dataflow::Row` names them, `dataflow::Column` the columns.
+/// Describes the data movement between memory levels around the largest reduction, as a short sequence of rows: the
+/// initialisation of the result, the path of both operands through shared memory, the reduction, and the path of its
+/// result. `dataflow::Row` names the rows, `dataflow::Column` the columns.
 ///
 ///   start | A -> A.shared | B -> B.shared | B.shared, A.shared -> result | result -> stored
 ///
-/// On CPUs copies of operands to a tile of their own take the place of shared memory. A row whose access does not
-/// exist is zero, as are all of a program that reduces nothing.
+/// On CPUs copies of operands to separate tiles replace shared memory. Rows of absent accesses are zero, as are all
+/// rows of a program without a reduction.
 ///
-///   features::Joined<PerStatement, Dataflow>    what models::PatternAware takes
+///   features::Joined<PerStatement, Dataflow>    the input of models::PatternAware
 ///
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, section 4.2 ("temporal dataflow features").
 /// Models:      FeaturizerFor<S> for every space whose program is a loops::LoopNest.
-/// Shapes:      10 rows a configuration, or 8, 23 columns, or 24. Units: see the schema.
+/// Shapes:      10 rows per configuration, or 8, with 23 columns, or 24. Units: see the schema.
 /// Determinism: a pure function of program and target.
 /// Cost:        that of `PerStatement`.
-/// Deviates:    the code looks for one string of scopes and gives zeros throughout where it does not occur; here
-///              statements are found by what they do, so that a program that copies one operand keeps the rows of
-///              the other. Within the reduction it reads operands in the order of a hash table, here from last to
-///              first, which is what that order came to. That copies run ahead shows in the size of their
-///              buffers; whether the device makes them by itself shows in a column that the paper does not have.
+/// Deviates:    the code looks for one string of scopes and gives only zeros where it does not occur; here statements
+///              are identified by their function, so that a program that copies one operand keeps the rows of the
+///              other. Within the reduction the code reads operands in the order of a hash table; here from last to
+///              first, which equals that order. Prefetching of copies shows in the size of their buffers, and
+///              asynchronous copies in a column that the paper does not have.
 struct Dataflow {
-  bool store_rows = true;            ///< the last two rows, which the paper has and its code leaves out
-  bool squared_operations = false;   ///< operations times iterations twice, as its code has them
-  bool asynchronous_copies = false;  ///< a column more, 1 for copies that the device makes by itself
+  bool store_rows = true;            ///< include the last two rows, which the paper has and its code omits
+  bool squared_operations = false;   ///< multiply operations by the iterations twice, as the code does
+  bool asynchronous_copies = false;  ///< add a column, 1 for asynchronous copies
 
-  /// Describes nests, or their summaries, one by one; see `Joined`.
+  /// Describes nests or their summaries one by one; see `Joined`.
   [[nodiscard]] dataflow::Describer describer() const {
     return dataflow::Describer(store_rows, squared_operations, asynchronous_copies);
   }

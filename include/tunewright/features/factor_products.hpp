@@ -18,39 +18,40 @@
 
 namespace tunewright::features {
 
-/// Products of split factors as one row of logarithms. A limit on threads or on shared memory is one on a product, and
-/// trees cut one column at a time, so knobs alone say it badly.
+/// Describes a configuration by logarithms of products of split factors, in one row. Limits on threads or on shared
+/// memory are limits on products, but trees split one column at a time, so knobs alone express them badly.
 ///
-/// A knob called "tile_x.2" is part 2 of the axis "tile_x"; one on the scale Log2 without a part is an axis of its own.
+/// A knob called "tile_x.2" is part 2 of the axis "tile_x"; a knob of scale Log2 without a part is a separate axis.
 /// Columns, in this order:
 ///
 ///   log2 of the product over all axes of part 0, 1, ...            as in "threads of a block"
 ///   log2 of the tile of every axis, the product of its parts
 ///   log2 of products of the tiles of 2 to 4 of the first 8 axes    as in "elements of a buffer"
-///   log2(1 + number) of the first whole numbers in the task's name, which tell the sizes of a recorded task
+///   log2(1 + number) of the first integers in the task's name, which are the sizes of a recorded task
 ///
-/// Factors below 1 count as 1: AutoTVM writes -1 for "the rest". Beside `Knobs`, as
-/// `Joined<Knobs, FactorProducts>`, it also tells what is no factor.
+/// Factors below 1 count as 1: AutoTVM writes -1 for "the rest". Joined to `Knobs`, as `Joined<Knobs, FactorProducts>`,
+/// it also covers knobs that are not factors.
 ///
-/// Paper:       none. `docs/studies/validity.md` has what it is worth to a filter of failures.
+/// Paper:       none. `docs/studies/validity.md` evaluates it for a validity filter.
 /// Models:      FeaturizerFor<S> for every KnobSpace S, OneRowFeaturizer.
-/// Shapes:      one row a configuration; D = parts + axes + sets of 2 to 4 of the first 8 axes + task_numbers.
-/// Cost:        O(knobs + 4 D) a configuration.
+/// Shapes:      one row per configuration; D = parts + axes + sets of 2 to 4 of the first 8 axes + task_numbers.
+/// Cost:        O(knobs + 4 D) per configuration.
 /// Determinism: a pure function of task and configuration.
-/// Errors:      `std::invalid_argument` without axes, for an axis that is named twice, and for a space none of whose
-///              knobs belongs to one.
-/// A configuration with a factor that is not finite gives no row.
+/// Errors:      `std::invalid_argument` without axes, for a repeated axis, and for a space whose knobs belong to none
+///              of them.
+///
+/// A configuration with a non-finite factor gives no row.
 struct FactorProducts {
   static constexpr bool one_row = true;
 
   std::vector<std::string> axes{};  ///< at least one, such as `axes_of(space.knobs())`
-  std::size_t parts = 5;            ///< products over axes for this many parts; 0: none
-  std::size_t task_numbers = 16;    ///< of the task's name; 0: none
+  std::size_t parts = 5;            ///< number of parts with a product over axes; 0: none
+  std::size_t task_numbers = 16;    ///< number of integers from the task's name; 0: none
 
   /// The axes of knobs, in their order, each once.
   [[nodiscard]] static std::vector<std::string> axes_of(std::span<const Knob> knobs);
 
-  /// Throws `std::invalid_argument` when no knob of the space belongs to one of the axes, or they cannot be columns.
+  /// Throws `std::invalid_argument` if no knob of the space belongs to one of the axes, or if they cannot be columns.
   template <KnobSpace S>
   [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
     const Columns columns = columns_of(space.knobs(), task);

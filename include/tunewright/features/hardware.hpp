@@ -14,18 +14,18 @@
 
 namespace tunewright::features {
 
-/// The device as one row of ten numbers, the same for all configurations of a task: says nothing alone, and
-/// lets one model learn from several devices when joined to what describes the configuration.
+/// Describes the device in one row of ten numbers, equal for all configurations of a task. Joined to a description of
+/// the configuration, it lets one model learn from several devices.
 ///
-///   log2(x + 1) of the eight numbers of auto_scheduler, of the peak of arithmetic and of that of memory
+///   log2(x + 1) of auto_scheduler's eight numbers, of the arithmetic peak and of the peak memory bandwidth
 ///
 /// Paper:       Verma et al., "Transfer Learning Across Heterogeneous Features For Efficient Tensor Program
 ///              Generation", arXiv 2304.05430, table 2 (the first eight).
 /// Models:      FeaturizerFor<S> for every SearchSpace S, OneRowFeaturizer.
-/// Shapes:      one row a configuration, 10 columns. Units: see the schema.
-/// Cost:        none to speak of.
+/// Shapes:      one row per configuration, 10 columns. Units: see the schema.
+/// Cost:        negligible.
 /// Determinism: a pure function of the device.
-/// Deviates:    the last two columns are ours: by the eight alone an A100 is a T4.
+/// Deviates:    the last two columns are ours: by the first eight alone, an A100 equals a T4.
 struct Hardware {
   static constexpr bool one_row = true;
   static constexpr std::size_t columns = 10;
@@ -40,8 +40,7 @@ struct Hardware {
     return batch;  // (N, 10)
   }
 
-  /// The row of a device, for records that come without a space. A number that is negative or not finite
-  /// counts as not known.
+  /// The row of a device, for records without a space. A negative or non-finite number counts as unknown.
   [[nodiscard]] static std::array<float, columns> numbers(const hardware::Device& device);
 
   [[nodiscard]] FeatureSchema schema() const;

@@ -19,34 +19,34 @@
 
 namespace tunewright::features {
 
-/// What gives a describer.
+/// A featurizer with a describer.
 template <class F>
 concept DescribesNests = requires(const F& featurizer) { featurizer.describer(); };
 
-/// A describer of such programs.
+/// A describer of programs of this type.
 template <class D, class Program>
 concept Describes = requires(D& describer, const Program& program, const Task& task, FeatureBatch& batch) {
   describer.describe(program, task, batch);
 };
 
-/// Several descriptions of one configuration side by side, each in a block of columns of its own, in the order
-/// of `F`.
+/// Joins several descriptions of one configuration, each in its own block of columns, in the order of `F`.
 ///
-///   a part of one row           its block is repeated on every row of the program
-///   one part of many rows       the program has its rows
-///   two or more of them         their rows one part after the other, each with zeros in the blocks of the
+///   a part with one row         its block is repeated on every row of the program
+///   one part with many rows     the program has its rows
+///   two or more of them         the rows of one part after the other, each with zeros in the blocks of the
 ///                               others; column 0 is the number of the part among them: 0, 1, ...
 ///
 ///   features::Joined<PerStatement, Hardware>    rows of PerStatement, each followed by the device
 ///   features::Joined<PerStatement, Dataflow>    rows 0 ..., rows 1 ...
 ///
-/// Models:      FeaturizerFor<S> where every F does; OneRowFeaturizer where every F is one.
-/// Shapes:      D = sum of the parts' columns, and one more where two or more parts have many rows.
+/// Models:      FeaturizerFor<S> if every F is; OneRowFeaturizer if every F is one.
+/// Shapes:      D = sum of the parts' columns, plus one if two or more parts have many rows.
 /// Determinism: that of the parts.
-/// Cost:        that of the parts; two or more `NestFeaturizerFor` share what they read of a configuration.
+/// Cost:        that of the parts; two or more `NestFeaturizerFor` share one reading of a configuration.
+/// Errors:      `std::invalid_argument` if a part does not describe each configuration, or gives other than one row
+///              although it declares one.
+///
 /// A configuration that one of the parts cannot describe gives a program without rows.
-/// Errors:      `std::invalid_argument` where a part does not describe each configuration, or gives not one row
-///              that says so.
 template <class... F>
 struct Joined {
   static_assert(sizeof...(F) > 0, "features::Joined joins at least one featurizer");
@@ -70,7 +70,7 @@ struct Joined {
     }
   }
 
-  /// Describes nests one by one, and their summaries, where every part does; see `NestFeaturizerFor`.
+  /// Describes nests one by one, and their summaries if every part does; see `NestFeaturizerFor`.
   [[nodiscard]] auto describer() const
     requires(DescribesNests<F> && ...)
   {
@@ -82,8 +82,8 @@ struct Joined {
         parts);
   }
 
-  /// Joins what the parts gave for the same N configurations; for records that come without a space. Throws
-  /// `std::invalid_argument` when they differ in number, or a part of one row has more.
+  /// Joins the batches of the parts for the same N configurations, for records without a space. Throws
+  /// `std::invalid_argument` if they differ in number, or if a part with one row has more.
   [[nodiscard]] static FeatureBatch join(const std::array<FeatureBatch, sizeof...(F)>& batches) {
     constexpr std::array is_one_row{OneRowFeaturizer<F>...};
     constexpr std::size_t lead = many_row_parts > 1 ? 1 : 0;
@@ -123,7 +123,7 @@ struct Joined {
     return joined;  // (R, D) in N programs
   }
 
-  /// Named after the parts and their versions; columns are named `part.column`.
+  /// The name has the parts and their versions; columns are named `part.column`.
   [[nodiscard]] FeatureSchema schema() const {
     FeatureSchema all{"joined(", 1, {}};
     if (many_row_parts > 1) {
@@ -148,7 +148,7 @@ struct Joined {
     std::tuple<D...> of_parts;
     std::array<FeatureBatch, sizeof...(F)> rows;
 
-    /// Throws what a part throws; `batch` is then unchanged.
+    /// Throws the errors of a part; `batch` is then unchanged.
     template <class Program>
       requires(Describes<D, Program> && ...)
     void describe(const Program& program, const Task& task, FeatureBatch& batch) {
@@ -160,13 +160,13 @@ struct Joined {
     }
   };
 
-  /// Whether a part describes such programs, or sees configurations.
+  /// Whether a part describes such programs, instead of configurations.
   template <class Part, class S, class Program>
   static constexpr bool reads = !NestFeaturizerFor<Part, S> || requires(const Part& part) {
     { part.describer() } -> Describes<Program>;
   };
 
-  /// What does the describing of a part, and where it writes; nothing for a part that sees configurations.
+  /// The describer of a part and its output; empty for a part that describes configurations.
   template <class S, class Part>
   static auto describer_of(const Part& part) {
     if constexpr (NestFeaturizerFor<Part, S>)

@@ -15,31 +15,31 @@
 
 namespace tunewright::features {
 
-/// The choices of a configuration as one row of numbers, a column a knob and a column a category.
+/// Describes the choices of a configuration in one row of numbers, with a column per knob or per category.
 ///
 ///   Linear     x
 ///   Log2       sign(x) log2(|x| + 1)
 ///   Category   1 in the column of the value, 0 in the others
 ///
-/// `knobs` says which, in which order and on which scale: those of the space, `{.knobs = space.knobs()}`, or
-/// a choice of them, or for a model of several spaces the union. They are found by name; a knob that the space
-/// lacks is zero.
+/// `knobs` defines columns, order and scale: those of the space, `{.knobs = space.knobs()}`, a subset, or for a model
+/// of several spaces the union. Knobs are matched by name; a knob that the space lacks is zero.
 ///
 /// Paper:       Chen et al., AutoTVM, NeurIPS 2018 (knob features).
 /// Models:      FeaturizerFor<S> for every KnobSpace S, OneRowFeaturizer.
-/// Shapes:      one row a configuration; D = knobs that are no categories + values of those that are.
-/// Cost:        one look-up of names a call, then one step a knob.
+/// Shapes:      one row per configuration; D = number of non-category knobs + number of category values.
+/// Cost:        one look-up of names per call, then one step per knob.
 /// Determinism: a pure function of the configuration.
-/// Errors:      `std::invalid_argument` without knobs, for knobs none of which the space has, and for values that
-///              do not fit them.
-/// Deviates:    AutoTVM passes sizes and numbers of categories as they are.
-/// A configuration with a category that `knobs` does not list, or a number that is not finite, gives no row.
+/// Errors:      `std::invalid_argument` without knobs, for knobs that are all missing in the space, and for values that
+///              do not match them.
+/// Deviates:    AutoTVM uses raw sizes and category numbers.
+///
+/// A configuration with an unlisted category or a non-finite number gives no row.
 struct Knobs {
   static constexpr bool one_row = true;
 
   std::vector<Knob> knobs{};  ///< the columns, at least one
 
-  /// Throws `std::invalid_argument` when no knob of the space is among `knobs`, or `knobs` cannot be columns.
+  /// Throws `std::invalid_argument` if no knob of the space is among `knobs`, or if `knobs` cannot be columns.
   template <KnobSpace S>
   [[nodiscard]] FeatureBatch extract(const S& space, const Task&, std::span<const config_t<S>> configs) const {
     const std::vector<Knob> given = space.knobs();
@@ -54,12 +54,12 @@ struct Knobs {
     return batch;  // (N, D)
   }
 
-  /// Where each of `knobs` stands among `names`; `missing` where it does not. For records that come without a
-  /// space, together with `describe`. Throws `std::invalid_argument` when none is there.
+  /// The position of each of `knobs` in `names`, or `missing`. For records without a space, together with `describe`.
+  /// Throws `std::invalid_argument` if all are missing.
   [[nodiscard]] std::vector<std::size_t> places(std::span<const std::string> names) const;
 
-  /// Appends one program: the row of `values`, which stand at `place`; no row if it cannot be described.
-  /// Throws `std::invalid_argument` for a batch of another width or a place beyond the values.
+  /// Appends one program: the row of `values` at positions `place`; no row if it cannot be described. Throws
+  /// `std::invalid_argument` for a batch of another width or a position beyond the values.
   void describe(std::span<const std::size_t> place, std::span<const double> values, FeatureBatch& batch) const;
 
   [[nodiscard]] std::size_t width() const;

@@ -8,8 +8,7 @@
 
 namespace tunewright::features {
 
-/// Says nothing about a configuration: one row holding one zero. For recipes whose model and sampler do not
-/// look.
+/// No features: one row with one zero, for recipes whose model and sampler ignore features.
 struct None {
   static constexpr bool one_row = true;
 

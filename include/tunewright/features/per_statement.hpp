@@ -17,39 +17,40 @@ inline void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch
   per_statement::Describer().describe(nest, task, batch);
 }
 
-/// A row of 164 numbers for each buffer a program stores to: operations, loop annotations, thread bindings,
-/// up to five accessed buffers (volume, cache lines, reuse), arithmetic intensity at ten points, allocation,
-/// loops around. A model sums what it predicts for the rows. `per_statement::schema()` names every column.
+/// Describes each stored buffer of a program by a row of 164 numbers: operations, loop annotations, thread bindings, up
+/// to five accessed buffers (volume, cache lines, reuse), arithmetic intensity at ten points, allocation, surrounding
+/// loops. Models sum their predictions over the rows. `per_statement::schema()` names every column.
 ///
 /// Paper: Zheng et al., "Ansor: Generating High-Performance Tensor Programs for Deep Learning", OSDI 2020,
 /// appendix B, in the order-free variant of MetaSchedule (Shao et al., NeurIPS 2022): rows in the order of
 /// first visit, buffers by cache lines, bytes and name.
 ///
-/// Numbers are stored as log2(x + 1), flags as 0 or 1; with P = product of the extents of the loops around a
-/// statement,
+/// Numbers are stored as log2(x + 1), flags as 0 or 1. With P = product of the extents of the loops around a statement,
 ///
 ///   operations     P * count in the body and its read indices
 ///   bytes          P * element bytes
-///   unique_bytes   bytes of the box that the whole nest touches
-///   lines          P / (iterations of inner loops that rest) * min(1, stride bytes / line bytes), at least 1
-///   reuse          innermost loop that rests, else innermost loop under which several statements use the
-///   buffer curve          operations a byte touched, linear between the loops
+///   unique_bytes   bytes of the box that the whole nest accesses
+///   lines          P / (iterations of inner loops that do not move the access) * min(1, stride bytes / line bytes), at
+///                  least 1
+///   reuse          innermost loop that does not move the access, else innermost loop in which several statements
+///                  use the buffer
+///   curve          operations per accessed byte, linear between the loops
 ///
 /// Models:      FeaturizerFor<S> for every space whose program is a loops::LoopNest.
-/// Shapes:      one program a configuration, as many rows as stored buffers, 164 columns.
-/// Units:       of each column, see the schema. Line size comes from the target.
+/// Shapes:      one program per configuration, with a row per stored buffer, 164 columns.
+/// Units:       see the schema. The line size comes from the target.
 /// Determinism: a pure function of program and target. All values are finite.
-/// Cost:        about (accesses * dimensions * loops) additions a statement; microseconds a program. Configurations
-///              that the space summarizes are not lowered.
+/// Cost:        about (accesses * dimensions * loops) additions per statement; microseconds per program. Configurations
+///              with summaries are not lowered.
 ///
-/// Deviates from MetaSchedule: a value used twice in a body counts once, as generated code computes it once. Regions
-/// are cut to the shape of the buffer, and `unique_lines` takes the elements that lie together in the region
-/// itself, not the first dimension covered whole. A statement outside all loops touches the bytes of its elements.
-/// Fused and divided loop indices move by their average, not by a constant, and a loop that moves an access in
-/// several dimensions has the largest stride of them. Of a hoisted guard only the unguarded side is described,
-/// since the other one holds the same statements. The workload embedding is left to other featurizers.
+/// Deviates from MetaSchedule: a value used twice in a body counts once, because generated code computes it once.
+/// Regions are clipped to the shape of the buffer, and `unique_lines` uses the elements that are contiguous in the
+/// region itself, not the first fully covered dimension. A statement outside all loops accesses the bytes of its
+/// elements. Fused and divided loop indices move by their average step, not by a constant, and a loop that moves an
+/// access in several dimensions has the largest stride of them. Of a hoisted guard only the unguarded side is
+/// described, because both have the same statements. The workload embedding is left to other featurizers.
 struct PerStatement {
-  /// Describes nests, or their summaries, one by one; see `Joined`.
+  /// Describes nests or their summaries one by one; see `Joined`.
   [[nodiscard]] static per_statement::Describer describer() { return {}; }
 
   /// A configuration that cannot be lowered or described gives a program without rows.
@@ -61,7 +62,7 @@ struct PerStatement {
     ProgramReader<S> reader(space, task);
     for (const config_t<S>& config : configs) {
       describe_configuration(reader, config, describer, task, batch);
-      // Configurations of one space have about as many rows each.
+      // Configurations of one space have similar numbers of rows.
       if (batch.programs() == 1) batch.reserve_rows(batch.rows() * configs.size());
     }
     return batch;  // (R, 164) in N programs

@@ -24,7 +24,7 @@
 
 namespace tunewright::features {
 
-/// The schedule itself as a sequence: one row a step, holding its kind and its numbers, no lowering needed.
+/// Describes the schedule as a sequence with one row per step, its kind and its numbers, without lowering.
 ///
 ///   row = one-hot of the kind (11) | stage, loop, numbers of the step..., zeros
 ///
@@ -35,23 +35,23 @@ namespace tunewright::features {
 ///   inline, root        stage                                              pragma       stage, loop, token
 ///   cache read          stage, 1, readers...                               cache write  stage, scope token
 ///
-/// Numbers are as TVM's auto_scheduler logs hold them (stages and loops by their place at that time), so
-/// schedules of ours and steps of logs are described alike. The unroll limit has tokens, as has the scope
-/// (local 1, shared 2, global 3). What does not fit the width or the length is cut off.
+/// Numbers are those of TVM's auto_scheduler logs (stages and loops by their position at that step), so schedules of
+/// this library and steps of logs have the same description. The unroll limit has tokens, as has the scope (local 1,
+/// shared 2, global 3). Rows and columns beyond the size limits are cut off.
 ///
-/// Paper:       Zhai et al., TLP, ASPLOS 2023, doi:10.1145/3575693.3575737, sections 4.1 to 4.3; tables and
-///              sizes are those of its code: 25 rows of 22 on CPUs, 40 rows of 20 on GPUs.
+/// Paper:       Zhai et al., TLP, ASPLOS 2023, doi:10.1145/3575693.3575737, sections 4.1 to 4.3; tables and sizes are
+///              those of its code: 25 rows of 22 on CPUs, 40 rows of 20 on GPUs.
 /// Models:      FeaturizerFor<S> for every space of schedules; `describe` for steps of logs.
 /// Shapes:      a program has as many rows as steps, at most `max_rows`; D = `columns`. Units: none, raw.
 /// Determinism: a pure function of the steps.
-/// Cost:        a microsecond a program for steps of a log, a replay for a schedule of ours.
-/// Errors:      `std::invalid_argument` for options that leave no room for a row; what cannot be replayed has no
-///              rows.
-/// Deviates:    A kind that is not in the table leaves the one-hot empty and its numbers in their columns;
-///              TLP then shifts the row. TLP fills up with rows of zeros: `fill_up` does so. Packing is not a
-///              primitive there and has no row.
+/// Cost:        a microsecond per program for steps of a log, a replay for a schedule of this library.
+/// Errors:      `std::invalid_argument` for options that leave no room for a row; schedules that cannot be replayed
+///              have no rows.
+/// Deviates:    A kind outside the table has an all-zero one-hot and its numbers in their columns; TLP then shifts the
+///              row. TLP pads with rows of zeros, as `fill_up` does. TLP has no packing primitive, so packing has no
+///              row.
 struct Primitives {
-  DeviceKind device = DeviceKind::Cpu;  ///< whose table of kinds and tokens
+  DeviceKind device = DeviceKind::Cpu;  ///< table of kinds and tokens
   std::size_t max_rows = 25;            ///< L, at least 1
   std::size_t columns = 22;             ///< D, at least 12
   bool fill_up = false;                 ///< append rows of zeros up to `max_rows`
@@ -73,8 +73,8 @@ struct Primitives {
     return batch;  // (R, D) in N programs
   }
 
-  /// Appends one program. Throws `std::invalid_argument` for a batch of another width, or options that leave
-  /// no room for a row.
+  /// Appends one program. Throws `std::invalid_argument` for a batch of another width, or options that leave no room
+  /// for a row.
   void describe(std::span<const schedule::ansor::Step> steps, FeatureBatch& batch) const;
 
   [[nodiscard]] FeatureSchema schema() const;
@@ -86,7 +86,7 @@ struct Primitives {
   [[nodiscard]] const Table& table() const;
   [[nodiscard]] std::optional<std::size_t> column_of(std::string_view tag) const;
 
-  /// One row while it is filled.
+  /// A row being filled.
   struct Row {
     std::span<float> values;
     DeviceKind device;
@@ -108,7 +108,7 @@ struct Primitives {
     }
     void put(const std::string& word) { put(token(word)); }
 
-    /// 0 for a word that has none.
+    /// 0 for a word without a token.
     [[nodiscard]] int token(std::string_view word) const;
     template <std::size_t N>
     static int place(const std::array<std::string_view, N>& words, std::string_view word) {

@@ -15,14 +15,14 @@ struct NestSummary;
 namespace tunewright::features {
 
 /// Writes the rows of programs, one program after the other: lowered ones, or their summaries, which give the same
-/// rows. Holds options and memory to work in, so that describing many programs allocates next to nothing; what it
-/// writes does not depend on what it described before. Not for several threads at once: give each its own.
+/// rows. It has options and working memory, so that describing many programs hardly allocates; its output does not
+/// depend on earlier programs. Not thread-safe: each thread needs its own.
 ///
-/// How rows are made stands behind a pointer: whoever describes programs need not include it.
+/// The implementation is behind a pointer, so that users need not include it.
 class ProgramDescriber {
  public:
-  /// Appends the program to `batch`. Throws `std::invalid_argument` for a batch of another width or a nest that is not
-  /// well formed; `batch` is then unchanged.
+  /// Appends the program to `batch`. Throws `std::invalid_argument` for a batch of another width or a malformed nest;
+  /// `batch` is then unchanged.
   void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch& batch) {
     parts_->describe(nest, task, batch);
   }

@@ -17,36 +17,36 @@
 
 namespace tunewright::features {
 
-/// A bit that is set where a text contains one of `words`.
+/// A bit that is set if a text contains one of `words`.
 struct Tag {
   std::string name;
-  std::vector<std::string> words;  ///< taken literally, case counts
+  std::vector<std::string> words;  ///< literal and case-sensitive
   bool operator==(const Tag&) const = default;
 };
 
-/// TenSet's nine, looked for in the printed computation.
+/// TenSet's nine tags for its printed computations.
 [[nodiscard]] std::vector<Tag> tenset_tags();
 
-/// Kinds of operators by the names that importers and `program/operators/` give tasks. Several may apply.
+/// Kinds of operators by the names that importers and `program/operators/` give to tasks. Several may apply.
 [[nodiscard]] std::vector<Tag> operator_tags();
 
-/// Networks that a task may come from, found by name.
+/// Networks of a task, by name.
 [[nodiscard]] std::vector<Tag> network_tags(std::span<const std::string> networks);
 
-/// The task as one row: what it computes, how much of it, and how often it occurs. The same for all its
-/// configurations, so it says something only to a model of many tasks.
+/// Describes the task in one row: its computation, operation count and occurrences. It is the same for all
+/// configurations of a task, so only a model of many tasks can use it.
 ///
 ///   bit of each tag, log2(flops + 1), log2(weight + 1)
 ///
-/// Paper:       Zheng et al., TenSet, NeurIPS Datasets 2021 (bits from the printed computation); Verma et al.,
-///              arXiv 2304.05430 (operation counts and occurrence in a network).
+/// Paper:       Zheng et al., TenSet, NeurIPS Datasets 2021 (bits from the printed computation); Verma et al., arXiv
+///              2304.05430 (operation counts and occurrence in a network).
 /// Models:      FeaturizerFor<S> for every SearchSpace S, OneRowFeaturizer.
-/// Shapes:      one row a configuration; tags + 2 columns.
-/// Cost:        one search a tag and call.
+/// Shapes:      one row per configuration; tags + 2 columns.
+/// Cost:        one search per tag and call.
 /// Determinism: that of `text`.
 /// Errors:      `std::invalid_argument` for an empty `text`.
-/// Deviates:    TenSet searches its printed computation; here `text` says where, by default in the name of
-///              the task, because recorded tasks have no computation.
+/// Deviates:    TenSet searches its printed computation; here `text` is by default the name of the task, because
+///              recorded tasks have no computation.
 struct Tags {
   static constexpr bool one_row = true;
 
@@ -62,8 +62,7 @@ struct Tags {
     return batch;  // (N, tags + 2)
   }
 
-  /// The row of a task, for records that come without a space. Counts that are negative or not finite are not
-  /// known.
+  /// The row of a task, for records without a space. Negative or non-finite counts are unknown.
   [[nodiscard]] std::vector<float> numbers(std::string_view text_of_task, double flops, double weight = 1) const;
 
   [[nodiscard]] FeatureSchema schema() const;

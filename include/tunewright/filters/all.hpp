@@ -13,13 +13,13 @@
 
 namespace tunewright::filters {
 
-/// Keeps what every one of its filters keeps, asked in order: a candidate counts under the reason of the first
-/// that rejects it, and the next ones are not asked.
+/// Keeps the candidates that all its filters keep. Filters run in order; a candidate counts under the reason of the
+/// first filter that rejects it, and later filters do not see it.
 ///
 ///   using filter = filters::All<filters::StaticLimits, filters::LearnedValidity<Model, Features>>;
 ///
-/// Models:      FilterFor<S> where all of F are; LearningFilterFor<S> where one of them is, too.
-/// Cost:        the sum of theirs, the later ones on what is left.
+/// Models:      FilterFor<S> if all of F are; LearningFilterFor<S> if one of them also is.
+/// Cost:        the sum of theirs, later ones on the remaining candidates.
 /// Determinism: that of its filters.
 template <class... F>
 struct All {

@@ -17,37 +17,36 @@
 
 namespace tunewright {
 
-/// What a filter leaves of a pool, and why the rest went.
+/// The rest of a pool after a filter, and the reasons of the rejections.
 struct Kept {
-  std::vector<std::size_t> indices;  ///< positions kept, ascending
+  std::vector<std::size_t> indices;  ///< kept positions, ascending
   ReasonCounts rejected;
 };
 
-/// Throws `std::logic_error` for a filter that keeps positions beyond its pool, so that a faulty one is found at once.
+/// Throws `std::logic_error` for positions beyond the pool, so that a faulty filter is found at once.
 void check_kept(const Kept& kept, std::size_t pool);
 
-/// Keeps candidates out that are not worth a measurement: over static limits, or believed to fail.
+/// Removes candidates that are not worth a measurement, because they exceed static limits or are predicted to fail.
 ///
-/// `keep(space, task, pool)` judges each candidate by itself: the verdict does not depend on the rest of the
-/// pool. It is asked both while exploring (rejected candidates rank -infinity) and before sampling, from
-/// several threads at once.
+/// `keep(space, task, pool)` judges each candidate independently of the rest of the pool. It is called during
+/// exploration (rejected candidates rank -infinity) and before sampling, from several threads at once.
 ///
-/// Optional hook, found by detection: `learn(space, task, configs, outcomes)` after every batch.
+/// Optional hook, detected: `learn(space, task, configs, outcomes)` after every batch.
 template <class F, class S>
 concept FilterFor =
     SearchSpace<S> && requires(const F& filter, const S& space, const Task& task, std::span<const config_t<S>> pool) {
       { filter.keep(space, task, pool) } -> std::same_as<Kept>;
     };
 
-/// Refinement: learns from what was measured.
+/// Refinement: learns from measurements.
 template <class F, class S>
 concept LearningFilterFor =
     FilterFor<F, S> && requires(F& filter, const S& space, const Task& task, std::span<const config_t<S>> configs,
                                 std::span<const Outcome> outcomes) { filter.learn(space, task, configs, outcomes); };
 
-/// Refinement: judges a program that somebody lowered already, so that ranking lowers each candidate once.
-/// `why_rejected(space, task, program)` gives the reason under which `keep` would count it, and nothing where `keep`
-/// would keep it. Configurations that cannot be lowered are still asked of `keep`.
+/// Refinement: judges lowered programs, so that each candidate is lowered once for filter and ranking.
+/// `why_rejected(space, task, program)` gives the reason under which `keep` would count it, empty if `keep` keeps it.
+/// `keep` still judges configurations that cannot be lowered.
 template <class F, class S>
 concept ProgramFilterFor =
     FilterFor<F, S> && requires(const F& filter, const S& space, const Task& task, const program_t<S>& program) {
@@ -55,7 +54,7 @@ concept ProgramFilterFor =
     };
 
 /// Refinement: judges summaries of programs, so that ranking need not lower. `why_rejected(space, task, summary)` gives
-/// what it gives of the program, or nothing where it takes the program to tell.
+/// the result for the program, or `nullopt` if only the program can tell.
 template <class F, class S>
 concept SummaryFilterFor =
     ProgramFilterFor<F, S> && SummarizingSpace<S> &&

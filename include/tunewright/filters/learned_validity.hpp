@@ -21,35 +21,34 @@
 
 namespace tunewright::filters {
 
-/// Keeps out what it has learned to fail: a model of whether a configuration gives a latency at all, taught
-/// with every batch.
+/// Rejects candidates that a model predicts to fail. The model of whether a configuration gives a latency is trained
+/// after every batch.
 ///
 ///   label        1 for a candidate with a latency, 0 for a failed one
-///   kept         score of the model >= threshold, or one of the `explored_share` let through to be proved wrong
-///   class weight the rarer class is repeated until both count about alike, if `balanced`
+///   kept         score of the model >= threshold, or one of the `explored_share` kept for exploration
+///   class weight the rarer class is repeated until both weigh about the same, if `balanced`
 ///
-/// With `most_lost` the threshold is learned instead: with m labels 1, each scored by a model of the other
-/// folds, it is the k-th lowest of these scores, k = floor(most_lost (m + 1)); for k = 0 all is kept. Where
-/// candidates are like those measured, a share of about `most_lost` of the valid ones is then rejected.
+/// With `most_lost` the threshold is learned: with m labels 1, each scored by a model of the other folds, it is the
+/// k-th lowest of these scores, k = floor(most_lost (m + 1)); for k = 0 everything is kept. If candidates resemble the
+/// measured ones, about a share `most_lost` of the valid ones is then rejected.
 ///
 /// Everything is kept until there are `least_labels` labels, `least_failures` failures and a success.
 ///
 ///   filters::LearnedValidity<models::Gbdt, features::Knobs> filter{
 ///       .model = {.objective = models::gbdt::Objective::Logistic}, .log_odds = true};
 ///
-/// Paper:       Zeng et al., ALT, ICCD 2020 (the filter); Vovk, "Cross-conformal predictors", 2015 (the
-///              learned threshold).
-/// Models:      LearningFilterFor<S> for every space S that the featurizer F describes. M is any CostModel whose
-///              score, taught 0 and 1, estimates the probability of 1 (squared losses) or the logarithm of its
-///              odds (logistic losses).
+/// Paper:       Zeng et al., ALT, ICCD 2020 (the filter); Vovk, "Cross-conformal predictors", 2015 (the learned
+///              threshold).
+/// Models:      LearningFilterFor<S> for every space S that the featurizer F describes. M is any CostModel whose score,
+///              trained on 0 and 1, estimates the probability of 1 (squared losses) or its log-odds (logistic losses).
 /// Shapes:      N = configurations seen, of all tasks; x (R, D) in N programs.
-/// Cost:        keep: features and a prediction of the pool. learn: one fit on at most 2 N programs, `folds` more
+/// Cost:        keep: features and prediction of the pool. learn: one fit on at most 2 N programs, and `folds` more
 ///              with `most_lost`.
-/// Determinism: what is let through follows from the configuration's key and the number of labels: a candidate
-///              gets one verdict between two batches, and may get another afterwards.
-/// Errors:      `std::invalid_argument` for options out of their range.
-/// Deviates:    ALT's model, features and threshold are not public; this is a reconstruction. A configuration
-///              without rows is kept: the sampler leaves for last what cannot be described.
+/// Determinism: the exploration depends on the configuration's key and the number of labels: a candidate gets one
+///              verdict between two batches, and may get another afterwards.
+/// Errors:      `std::invalid_argument` for options out of range.
+/// Deviates:    ALT's model, features and threshold are not public; this is a reconstruction. A configuration without
+///              rows is kept: the sampler puts it last.
 template <CostModel M, class F>
 struct LearnedValidity {
   static_assert(ReadsRowsOf<M, F>,
@@ -58,11 +57,11 @@ struct LearnedValidity {
 
   M model{};
   F featurizer{};
-  double threshold = 0.5;          ///< least probability of a latency, between 0 and 1
+  double threshold = 0.5;          ///< minimum probability of a latency, between 0 and 1
   bool log_odds = false;           ///< the model scores log(p / (1 - p)) instead of p
   std::size_t least_labels = 64;   ///< at least 2
   std::size_t least_failures = 8;  ///< at least 1
-  double explored_share = 0.05;    ///< of the rejected, let through, in [0, 1]
+  double explored_share = 0.05;    ///< kept share of the rejected ones, in [0, 1]
   bool balanced = true;
   double most_lost = 0;  ///< share of the valid ones to lose, sets the threshold; in [0, 1), 0: `threshold`
   unsigned folds = 4;    ///< at least 2
@@ -103,7 +102,7 @@ struct LearnedValidity {
     teach(featurizer.extract(space, task, std::span<const config_t<S>>(fresh)), label);
   }
 
-  /// Adds programs with 1 for a latency and 0 for a failure, and fits the model once there are enough.
+  /// Adds programs with label 1 for a latency and 0 for a failure, and fits the model once there are enough.
   void teach(const FeatureBatch& more, std::span<const float> label) {
     check_options();
     models::check_fit_sizes("filters::LearnedValidity", more, label.size(), 0);
@@ -114,13 +113,13 @@ struct LearnedValidity {
     fit(model, positions(valid.size()));
   }
 
-  /// Enough is known to reject anything.
+  /// Whether there are enough labels to reject candidates.
   [[nodiscard]] bool active() const {
     const std::size_t failed = failures();
     return x.rows() > 0 && valid.size() >= least_labels && failed >= least_failures && failed < valid.size();
   }
 
-  /// Whether a score of the model speaks for a latency.
+  /// Whether a score of the model predicts a latency.
   [[nodiscard]] bool believed(float score) const {
     if (most_lost > 0) return score >= least_score;
     return double{score} >= (log_odds ? std::log(threshold / (1 - threshold)) : threshold);

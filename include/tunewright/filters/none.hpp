@@ -6,7 +6,7 @@
 
 namespace tunewright::filters {
 
-/// Lets everything through.
+/// Keeps everything.
 struct None {
   template <SearchSpace S>
   [[nodiscard]] Kept keep(const S&, const Task&, std::span<const config_t<S>> pool) const {

@@ -10,20 +10,20 @@
 
 namespace tunewright::filters {
 
-/// Keeps what the space itself calls feasible: limits that can be checked without compiling, such as
-/// registers, stack and shared memory bytes, threads a block, unrolled statements.
+/// Keeps the configurations that the space calls feasible, by limits that can be checked without compiling, such as
+/// registers, stack and shared memory bytes, threads per block, unrolled statements.
 ///
-/// Counts by `space.why_infeasible(task, config)` where the space has it, else under "infeasible".
+/// Counts rejections by `space.why_infeasible(task, config)` if the space has it, else under "infeasible".
 ///
 /// Models:      FilterFor<S> for every SearchSpace S.
-/// Cost:        one `why_infeasible` or `feasible` a candidate.
+/// Cost:        one `why_infeasible` or `feasible` per candidate.
 struct StaticLimits {
   template <SearchSpace S>
   [[nodiscard]] Kept keep(const S& space, const Task& task, std::span<const config_t<S>> pool) const {
     Kept kept;
     for (std::size_t i = 0; i < pool.size(); ++i) {
       if constexpr (requires { std::string(space.why_infeasible(task, pool[i])); }) {
-        const std::string reason(space.why_infeasible(task, pool[i]));  // answers `feasible` too, in one go
+        const std::string reason(space.why_infeasible(task, pool[i]));  // includes the answer of `feasible`
         if (reason.empty())
           kept.indices.push_back(i);
         else

@@ -17,49 +17,46 @@
 
 namespace tunewright::models {
 
-/// Reads a program's rows in order and backwards by long short-term memories, then several times again with
-/// attention to what the readings before call for.
+/// A bidirectional LSTM over the rows of a program, followed by several attention steps over its outputs.
 ///
 ///   e = rows W + b;  f, b = bidirectional LSTM layers of e;  s = f + b + e
-///   z = mean of s;  h = c = 0;  `steps` times: q = h + z, r = attention of q over s, h, c = cell(z, q + r,
-///   c) score(p) = w . (h + z) + b
+///   z = mean of s;  h = c = 0;  `steps` times: q = h + z, r = attention of q over s, h, c = cell(z, q + r, c)
+///   score(p) = w . (h + z) + b
 ///
-/// Layers, for freezing: "encoder.input", "encoder.lstm.<layer>", "attention", "output". Fine-tuning the
-/// attention head alone freezes "encoder".
+/// Layers, for freezing: "encoder.input", "encoder.lstm.<layer>", "attention", "output". To fine-tune only the
+/// attention head, freeze "encoder".
 ///
-/// Paper:       Verma et al., Transfer learning across heterogeneous features for efficient tensor program
-///              generation, arXiv 2304.05430; the read-out: Vinyals et al., Matching networks, NeurIPS 2016.
-/// Models:      CostModel, FineTunableCostModel, EmbeddingCostModel (`width` numbers: what the output layer
-///              sees), PersistentCostModel.
+/// Paper:       Verma et al., Transfer learning across heterogeneous features for efficient tensor program generation,
+///              arXiv 2304.05430; the read-out: Vinyals et al., Matching networks, NeurIPS 2016.
+/// Models:      CostModel, FineTunableCostModel, EmbeddingCostModel (`width` numbers: the inputs of the output layer),
+///              PersistentCostModel.
 /// Shapes:      P programs, R rows, D columns, d = width. Units: y is throughput / best of task, in [0, 1].
-/// Cost:        48 d^2 FLOP a row for the first layer and 72 d^2 for each other, three times that and each
-///              epoch for fit.
-/// Determinism: bit-identical for equal options and data at any number of threads, by one
-///              program on one kind of processor.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for
-///              options out of their range.
-/// Deviates:    the paper gives three bidirectional layers, two heads and two steps and no more, and its
-///              tuner was not released; the rest is built from the vocabulary it uses. What is attended to
-///              are the program's own rows, not a memory of measured programs, so that a score does not
-///              change with what else was measured. The paper trains 200 epochs in batches of 16 on the root
-///              mean squared error; here the training is that of the other networks with MeanSquared and
-///              batches of 128.
+/// Cost:        48 d^2 FLOP per row for the first layer and 72 d^2 for each other; three times that per epoch for fit.
+/// Determinism: bit-identical for equal options and data at any number of threads, with one binary on one kind of
+///              processor.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for options
+///              out of range.
+/// Deviates:    the paper specifies only three bidirectional layers, two heads and two steps, and its tuner was not
+///              released; the rest follows its terminology. The model attends to the program's own rows, not to a
+///              memory of measured programs, so that a score does not depend on other measurements. The paper trains
+///              200 epochs in batches of 16 with the root mean squared error; here the training is that of the other
+///              networks with MeanSquared and batches of 128.
 struct BiLstmAttention {
-  std::size_t width = 128;          ///< of rows, cells and attention, a multiple of `attention_heads`
+  std::size_t width = 128;          ///< width of rows, cells and attention, a multiple of `attention_heads`
   std::size_t layers = 3;           ///< bidirectional layers, at least 1
   std::size_t attention_heads = 2;  ///< at least 1
-  std::size_t steps = 2;            ///< readings with attention, at least 1
-  float dropout = 0;                ///< share of the last units left out while training, in [0, 1)
+  std::size_t steps = 2;            ///< attention steps, at least 1
+  float dropout = 0;                ///< dropout rate of the last units in training, in [0, 1)
   nn::Training training{.loss = nn::Loss::MeanSquared, .batch_programs = 128, .learning_rate = 1e-3F};
-  unsigned threads = 0;  ///< 0: all the machine has
+  unsigned threads = 0;  ///< 0: all hardware threads
   std::uint64_t seed = 43;
 
   using Network = nn::BiLstmNetwork<float>;
   nn::NetworkState<Network> learned{};  ///< empty before the first fit
 
-  /// Trains in a fraction of the time, ours: one bidirectional layer of half the width that learns the order of pairs
-  /// (`Loss::Pairwise`) from mini-batches of 32 programs at 2e-3, 200 or ten epochs of them, whichever are more.
-  /// docs/concepts/networks.md tells what it ranks beside the defaults.
+  /// Our own settings, which train in a fraction of the time: one bidirectional layer of half the width with a pairwise
+  /// loss (`Loss::Pairwise`), mini-batches of 32 programs at 2e-3, 200 of them or ten epochs, whichever is more.
+  /// docs/concepts/networks.md compares its accuracy with the defaults.
   [[nodiscard]] static BiLstmAttention quick() {
     return {.width = 64,
             .layers = 1,
@@ -71,7 +68,7 @@ struct BiLstmAttention {
   }
 
   void predict(const FeatureBatch& x, std::span<float> score) const;
-  /// Scores of a network that misses `share` of its last units; `pass` says which.
+  /// Scores with dropout rate `share` of the last units; `pass` selects the mask.
   void predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
 

@@ -14,24 +14,24 @@
 
 namespace tunewright::models {
 
-/// sum a_i b_i, four sums at a time in an order that depends on the length alone: wherever the numbers lie,
-/// the result has the same bits.
+/// sum a_i b_i, four partial sums at a time in an order that depends only on the length, so that the result has the
+/// same bits at any memory alignment.
 [[nodiscard]] double dot(const double* a, const double* b, std::size_t n) noexcept;
 
-/// Right-hand sides that are solved for at once: the matrix is then read from memory once for all of them. They lie
-/// interleaved, (n, solve_lanes), and do not affect each other.
+/// Number of right-hand sides solved at once, so that the matrix is read from memory once for all of them. They are
+/// interleaved, (n, solve_lanes), and independent.
 inline constexpr std::size_t solve_lanes = 8;
 
 /// A = L L^T of a symmetric positive definite matrix (n, n). O(n^3 / 6) multiplications.
 ///
-/// Not Eigen's LLT, whose last bits depend on where numbers lie in memory, and for which every program with a small
-/// model would be compiled twice as long, 8 s instead of 3.5 s. In programs that name no machine to their compiler it
-/// factors no faster: 0.7 to 2 times the time for n of 50 to 400, 0.7 to 0.9 times for 1,000.
+/// Eigen's LLT is not used, because its last bits depend on memory alignment, and every program with a small model
+/// would take 8 s instead of 3.5 s to compile. In programs compiled without `-march` it is not faster: 0.7 to 2 times
+/// the time for n of 50 to 400, 0.7 to 0.9 times for 1,000.
 class Cholesky {
  public:
   Cholesky() = default;
 
-  /// Nothing when A is not positive definite. Only the lower triangle of `a` (row-major) is read.
+  /// Empty if A is not positive definite. Reads only the lower triangle of `a` (row-major).
   [[nodiscard]] static std::optional<Cholesky> of(std::vector<double> a, std::size_t n);
 
   [[nodiscard]] std::size_t size() const noexcept { return n_; }
@@ -48,8 +48,8 @@ class Cholesky {
   [[nodiscard]] double log_determinant() const;
 
  private:
-  // v (count, solve_lanes) <- L^-1 v for the first `count` rows and columns of `lower`, whose rows lie `stride`
-  // apart. Pairs of numbers are spelled out because compilers leave the loop as it is at -O2.
+  // v (count, solve_lanes) <- L^-1 v for the first `count` rows and columns of `lower`, whose rows have stride
+  // `stride`. Pairs of numbers are explicit, because compilers do not vectorize the loop at -O2.
   static void solve_lanes_lower(const double* lower, std::size_t stride, std::size_t count, double* v);
 
   std::size_t n_ = 0;
@@ -90,7 +90,7 @@ TUNEWRIGHT_INLINE std::optional<Cholesky> Cholesky::of(std::vector<double> a, st
       for (std::size_t j = 0; j < first; ++j) row[j] = rows[j * solve_lanes + r];
       for (std::size_t j = first; j < i; ++j) row[j] = (row[j] - dot(row, a.data() + j * n, j)) / a[j * n + j];
       const double square = row[i] - dot(row, row, i);
-      // What is left of the diagonal below that is rounding.
+      // A remaining diagonal below this is rounding error.
       if (!(square > 1e-15 * row[i]) || !std::isfinite(square)) return std::nullopt;
       row[i] = std::sqrt(square);
     }

@@ -26,22 +26,22 @@
 
 namespace tunewright::models {
 
-/// N models of one kind that learned from different draws of the data with different seeds; where they disagree,
-/// nothing is known. Makes any model uncertain.
+/// An ensemble of N models of one type, trained on different samples of the data with different seeds; their
+/// disagreement measures uncertainty. Makes any model an UncertainCostModel.
 ///
 ///   score     = mean_k f_k            deviation^2 = 1/N sum_k (f_k - score)^2
-///   f_k learns from as many programs of each group as there are, drawn with replacement (bootstrap)
+///   f_k is trained on as many programs of each group as there are, drawn with replacement (bootstrap)
 ///
 /// Paper:       Seung et al., Query by Committee, COLT 1992; Breiman, Bagging Predictors, Machine Learning 1996;
 ///              Lakshminarayanan et al., Deep Ensembles, NIPS 2017 (no bootstrap, only seeds).
-/// Models:      CostModel, UncertainCostModel; EmbeddingCostModel (member 0's), PersistentCostModel and
-///              ParametricCostModel (all members' weights, one after another) where M is.
-/// Units:       those of M. A ranking objective fixes scores up to a scale only; its members' deviations compare
-///              programs of one task with each other and say no more.
-/// Cost:        N times that of M; members are fitted side by side, each with its share of the threads. A predict
-///              after weights were written through `parameters` copies them.
+/// Models:      CostModel, UncertainCostModel; EmbeddingCostModel (that of member 0), PersistentCostModel and
+///              ParametricCostModel (all members' weights, one after another) if M is.
+/// Units:       those of M. A ranking objective fixes scores only up to a scale; the deviations of its members compare
+///              only programs of one task.
+/// Cost:        N times that of M; members are trained in parallel, each with its share of the threads. A predict after
+///              weights were written through `parameters` copies them.
 /// Determinism: bit-identical at any number of threads, as M is.
-/// Errors:      those of M; `load` refuses another number of members.
+/// Errors:      those of M; `load` rejects another number of members.
 template <CostModel M, std::size_t N = 5>
 struct Committee {
   static_assert(N >= 2, "one model cannot disagree; take at least two");
@@ -49,14 +49,14 @@ struct Committee {
   static constexpr bool reads_rows_of = ReadsRowsOf<M, Featurizer>;
 
   M member{};             ///< options of every member; a `seed` among them is replaced
-  bool bootstrap = true;  ///< false: all learn from the same data, and only their seeds differ
-  unsigned threads = 0;   ///< 0: all the machine has
+  bool bootstrap = true;  ///< false: all train on the same data and differ only in their seeds
+  unsigned threads = 0;   ///< 0: all hardware threads
   std::uint64_t seed = 43;
 
-  std::vector<M> members{};         ///< [N] what was learned; empty before the first fit
-  std::vector<float> weights = {};  ///< all members' weights as `parameters` gave them away; else empty
+  std::vector<M> members{};         ///< [N] the trained members; empty before the first fit
+  std::vector<float> weights = {};  ///< all members' weights, if `parameters` returned them; else empty
 
-  /// A committee of members that train by their own quick settings.
+  /// A committee of members with their own quick settings.
   [[nodiscard]] static Committee quick()
     requires requires { M::quick(); }
   {
@@ -69,7 +69,7 @@ struct Committee {
     mean_of(opinions(x), score);
   }
 
-  /// Before the first fit every deviation is 1: labels lie in [0, 1].
+  /// Before the first fit every deviation is 1, because labels are in [0, 1].
   void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const {
     check_predict_sizes("models::Committee", x, score.size());
     check_predict_sizes("models::Committee", x, deviation.size());
@@ -90,7 +90,7 @@ struct Committee {
     }
   }
 
-  /// Throws what M's fit throws.
+  /// Throws the errors of M's fit.
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     check_fit_sizes("models::Committee", x, y.size(), group.size());
     const std::size_t all = threads == 0 ? hardware_threads() : threads;
@@ -194,7 +194,7 @@ struct Committee {
     std::vector<std::uint32_t> group;
   };
 
-  // As many programs of each group as it has, drawn with replacement, in their order.
+  // A bootstrap sample: as many programs of each group as it has, drawn with replacement, in their order.
   static Lesson draw(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group, Rng rng) {
     const std::vector<std::uint32_t> number = numbered_by_appearance(group);
     std::vector<std::vector<std::size_t>> by_group(1);
@@ -220,7 +220,7 @@ struct Committee {
     return out;
   }
 
-  // Calls f(members), with the weights that were written through `parameters`.
+  // Calls f(members) with the weights that were written through `parameters`.
   template <class F>
   void with_members(F&& f) const {
     if constexpr (ParametricCostModel<M>) {

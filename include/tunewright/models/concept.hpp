@@ -23,23 +23,23 @@ namespace tunewright {
 ///   m.fit(x, y, group)     y [P], group [P] or empty
 ///
 /// Semantics the compiler cannot check:
-/// - Larger is better; scores are comparable within one task only and need no unit.
-/// - y is throughput / best of the task, in [0, 1]; a failed candidate is 0, never left out.
+/// - Larger is better; scores are comparable within one task only and have no unit.
+/// - y is throughput / best throughput of the task, in [0, 1]; a failed candidate is 0, never omitted.
 /// - group[p] numbers the task of program p (any numbers; only equality counts). Ranking objectives compare
 ///   programs of one group only, unless an option says otherwise. Empty means that all belong to one task.
-/// - A program's score depends on its own rows alone: reordering, splitting or joining batches reorders,
+/// - A program's score depends only on its own rows: reordering, splitting or joining batches reorders,
 ///   splits or joins the scores.
-/// - A program without rows (it could not be described) scores minus infinity and teaches nothing.
-/// - predict before the first fit is allowed; a model that learns then gives all described programs the same
+/// - A program without rows (it could not be described) scores minus infinity and is ignored in training.
+/// - predict before the first fit is allowed; a trainable model then gives all described programs the same
 ///   score.
-/// - fit starts afresh from everything it is given and replaces what was learned before; with no programs it
-///   forgets. A fit that throws leaves the model as it was.
-/// - Same options, same data and same seed give bit-identical scores, whatever the number of threads.
-/// - predict is const and may be called from several threads at once; fit is not, and excludes predict.
-/// - Both throw std::invalid_argument for sizes that do not match and for a width other than the one learned;
-///   fit also for features that are not numbers. Infinite features are allowed.
-/// Complexity: both linear in the rows; predict should stay under some microseconds a program, search calls
-///             it most.
+/// - fit trains from scratch on the given data and replaces what was learned before; with no programs it resets the
+///   model. A fit that throws leaves the model unchanged.
+/// - The same options, data and seed give bit-identical scores at any number of threads.
+/// - predict is const and may be called from several threads at once; fit may not run beside any other call.
+/// - Both throw std::invalid_argument for sizes that do not match and for a width other than the learned one;
+///   fit also for NaN features. Infinite features are allowed.
+/// Complexity: both linear in the rows; predict should take at most some microseconds per program, because a search
+///             calls it most.
 template <class M>
 concept CostModel = std::copyable<M> && requires(const M model, M& own, const FeatureBatch& x, std::span<float> score,
                                                  std::span<const float> y, std::span<const std::uint32_t> group) {
@@ -47,18 +47,17 @@ concept CostModel = std::copyable<M> && requires(const M model, M& own, const Fe
   { own.fit(x, y, group) } -> std::same_as<void>;
 };
 
-/// A model that is a point in a vector space, so that adaptations may average, move or freeze it. The span
-/// stays valid and of one size until the next fit; writing through it takes effect on the next predict.
+/// A model whose weights are one vector, so that adaptations can average, change or freeze them. The span stays valid
+/// and keeps its size until the next fit; writing through it takes effect on the next predict.
 template <class M>
 concept ParametricCostModel = CostModel<M> && requires(M& own) {
   { own.parameters() } -> std::same_as<std::span<float>>;
 };
 
-/// A model that can learn on from what it knows: `train_from_current` is `fit`, but starts at the present
-/// weights, keeps the layers frozen in `from` bit for bit, and trains by `how` instead of the model's own
-/// `training`. It keeps the scale of the inputs unless `from` says otherwise. On a model that has learned
-/// nothing it is `fit`; with no programs it changes nothing. `blocks` names the layers and their places in
-/// `parameters`.
+/// A model that can continue training: `train_from_current` is `fit`, but starts at the current weights, keeps the
+/// layers frozen in `from` bit for bit, and trains by `how` instead of the model's own `training`. It keeps the scale
+/// of the inputs unless `from` says otherwise. On an untrained model it is `fit`; with no programs it changes nothing.
+/// `blocks` lists the layers and their positions in `parameters`.
 template <class M>
 concept FineTunableCostModel =
     ParametricCostModel<M> &&
@@ -69,9 +68,9 @@ concept FineTunableCostModel =
       { model.blocks() } -> std::convertible_to<std::span<const nn::ParameterBlock>>;
     };
 
-/// A model that scores programs for several platforms at once, one head each, from one description:
-/// `fit_heads` learns labels (P, heads), row-major, NaN where a program was not measured; `predict` is
-/// `predict_head` of head 0, and `fit` teaches that head alone.
+/// A model that scores programs for several platforms from one description, with one head each. `fit_heads` learns
+/// labels (P, heads), row-major, NaN where a program was not measured; `predict` is `predict_head` of head 0, and `fit`
+/// trains only that head.
 template <class M>
 concept MultiHeadCostModel =
     CostModel<M> && requires(const M model, M& own, const FeatureBatch& x, std::span<const float> labels,
@@ -81,27 +80,26 @@ concept MultiHeadCostModel =
       { model.predict_head(x, head, score) } -> std::same_as<void>;
     };
 
-/// A model that also says how sure it is: `deviation` [P] is one standard deviation in the unit of `score`,
-/// never negative, and infinite where the score is. `score` equals what `predict` gives.
+/// A model that estimates its uncertainty: `deviation` [P] is one standard deviation in the unit of `score`, never
+/// negative, and infinite where the score is. `score` equals the result of `predict`.
 template <class M>
 concept UncertainCostModel =
     CostModel<M> && requires(const M model, const FeatureBatch& x, std::span<float> score, std::span<float> deviation) {
       { model.predict_with_deviation(x, score, deviation) } -> std::same_as<void>;
     };
 
-/// A model that also places programs in a vector space where near means alike, for samplers that look for
-/// diversity: `embed` [P, E] gives exactly one row a program (zeros for a program without rows) and depends on
-/// the rows of that program alone. Networks give their last hidden layer, trees the leaves they reach.
+/// A model that embeds programs in a vector space where distance means dissimilarity, for diversity samplers: `embed`
+/// [P, E] gives exactly one row per program (zeros for a program without rows), which depends only on the rows of that
+/// program. Networks give their last hidden layer, trees the leaves they reach.
 template <class M>
 concept EmbeddingCostModel = CostModel<M> && requires(const M model, const FeatureBatch& x) {
   { model.embed(x) } -> std::same_as<FeatureBatch>;
 };
 
-/// A model that can be kept. `feature_schema` is the version of the featurizer's schema: it is written by
-/// `save`, and `load` throws std::runtime_error when the stored one differs, because columns that changed
-/// their meaning would be read without any sign of it. A `load` that throws leaves the model as it was. A
-/// saved and loaded model predicts the same bits. Options that only matter while fitting (seed, threads, ...)
-/// are not stored.
+/// A model that can be stored. `feature_schema` is the key of the featurizer's schema. `save` writes it, and `load`
+/// throws std::runtime_error if the stored one differs, because otherwise columns with a changed meaning would be read
+/// silently. A `load` that throws leaves the model unchanged. A saved and loaded model predicts the same bits. Options
+/// that matter only in training (seed, threads, ...) are not stored.
 template <class M>
 concept PersistentCostModel =
     CostModel<M> && requires(const M model, M& own, std::ostream& out, std::istream& in, std::uint64_t feature_schema) {
@@ -111,10 +109,10 @@ concept PersistentCostModel =
 
 namespace models {
 
-/// The checks every `predict` owes its caller. Throws std::invalid_argument.
+/// Checks the sizes of a `predict` call. Throws std::invalid_argument.
 void check_predict_sizes(const char* who, const FeatureBatch& x, std::size_t scores);
 
-/// The checks every `fit` owes its caller. Throws std::invalid_argument.
+/// Checks the sizes of a `fit` call. Throws std::invalid_argument.
 void check_fit_sizes(const char* who, const FeatureBatch& x, std::size_t labels, std::size_t groups);
 
 }  // namespace models

@@ -26,7 +26,7 @@
 
 namespace tunewright::models {
 
-/// How alike programs at distance r are, in units of the length scale l.
+/// Similarity of programs at distance r, in units of the length scale l.
 enum class Kernel : std::uint8_t {
   Rbf,       ///< exp(-r^2 / 2)
   Matern52,  ///< (1 + sqrt(5) r + 5/3 r^2) exp(-sqrt(5) r): rougher, and usually closer to real run times
@@ -38,29 +38,29 @@ enum class Kernel : std::uint8_t {
 ///   deviation^2 = s^2 (1 - k . K^-1 k)            k_p = kernel(|z - z_p| / l)
 ///   s^2         = 1/n (y - b) . K^-1 (y - b)      which maximises the likelihood given l and noise
 ///
-/// z are standardised features, see ProgramVectors; one length scale for all of them. Length scale and noise
-/// left at 0 are those of a grid (median distance * 2^-3 .. 2^2; 1e-3 .. 0.5) with the largest marginal
-/// likelihood of at most 400 programs. The deviation is that of the mean: noise is not in it.
+/// z are standardised features, see ProgramVectors, with one length scale for all. A length scale or noise of 0 is
+/// chosen from a grid (median distance * 2^-3 .. 2^2; 1e-3 .. 0.5) by the largest marginal likelihood on at most 400
+/// programs. The deviation is that of the mean, without noise.
 ///
 /// Paper:       Rasmussen and Williams, Gaussian Processes for Machine Learning, MIT Press 2006, algorithm 2.1.
-/// Models:      CostModel, UncertainCostModel, EmbeddingCostModel (z / l: distances as the kernel sees them),
+/// Models:      CostModel, UncertainCostModel, EmbeddingCostModel (z / l: distances of the kernel),
 ///              PersistentCostModel.
 /// Shapes:      P or n programs, D columns. Units: those of y.
-/// Cost:        fit O(n^3 + n^2 D); predict O(n D) a program, deviation O(n^2); memory O(n^2).
+/// Cost:        fit O(n^3 + n^2 D); predict O(n D) per program, deviation O(n^2); memory O(n^2).
 /// Determinism: bit-identical at any number of threads; the seed draws subsets.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, for
-///              options out of their range, and for more than `most_programs` unless it may draw.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, for options out
+///              of range, and for more than `most_programs` programs unless `draw_when_more`.
 struct GaussianProcess {
   Kernel kernel = Kernel::Matern52;
   RowsAs rows = RowsAs::Sum;
   double length_scale = 0;           ///< l, in standard deviations of the features; 0: searched
   double noise = 0;                  ///< variance of the noise / s^2; 0: searched
-  std::size_t most_programs = 2000;  ///< n at most, at least 1
-  bool draw_when_more = false;       ///< learn from that many drawn at random, rather than throw
-  unsigned threads = 0;              ///< 0: all the machine has
+  std::size_t most_programs = 2000;  ///< maximum n, at least 1
+  bool draw_when_more = false;       ///< draws a random sample of that size instead of throwing
+  unsigned threads = 0;              ///< 0: all hardware threads
   std::uint64_t seed = 43;
 
-  /// What was learned; empty before the first fit.
+  /// The trained state; empty before the first fit.
   struct Learned {
     ProgramVectors vectors;
     Kernel kernel = Kernel::Matern52;
@@ -77,7 +77,7 @@ struct GaussianProcess {
 
   void predict(const FeatureBatch& x, std::span<float> score) const;
 
-  /// Before the first fit every deviation is 1: labels lie in [0, 1].
+  /// Before the first fit every deviation is 1, because labels are in [0, 1].
   void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const;
 
   /// [P, D], see EmbeddingCostModel.
@@ -96,25 +96,25 @@ struct GaussianProcess {
 
   static double likeness(Kernel kernel, double square);
   static double square_distance(const double* a, const double* b, std::size_t n);
-  // Keeps `count` of the numbers at most, drawn at random, in their order.
+  // Reduces the numbers to a random sample of at most `count`, in their order.
   static void draw(std::vector<std::uint32_t>& numbers, std::size_t count, Rng rng);
 
   // Squared distances (n, n), lower triangle, of the chosen programs.
   std::vector<double> distances(const Learned& of, std::span<const std::uint32_t> chosen) const;
   static std::optional<Cholesky> factor(const std::vector<double>& squares, std::size_t n, Kernel kernel,
                                         double length_scale, double noise);
-  // s^2 and the logarithm of the marginal likelihood.
+  // s^2 and the log marginal likelihood.
   static std::pair<double, double> likelihood(const Cholesky& factor, std::vector<double> y);
 
-  // Length scale and noise: those given, or the likeliest of the grid.
+  // Length scale and noise: the given ones, or the most likely of the grid.
   std::pair<double, double> search(const Learned& of) const;
 
-  // Everything that follows from inputs, labels, length scale and noise.
+  // Computes everything that follows from inputs, labels, length scale and noise.
   void complete(Learned& next) const;
 
   void answer(const FeatureBatch& x, const char* where, std::span<float> score, std::span<float> deviation) const;
 
-  // Programs [first, last), as many as are solved for at once at most.
+  // Programs [first, last), at most as many as are solved for at once.
   void answer_some(const FeatureBatch& x, std::size_t first, std::size_t last, std::span<float> score,
                    std::span<float> deviation) const;
 };
@@ -286,7 +286,7 @@ TUNEWRIGHT_INLINE std::optional<Cholesky> GaussianProcess::factor(const std::vec
 TUNEWRIGHT_INLINE std::pair<double, double> GaussianProcess::likelihood(const Cholesky& factor, std::vector<double> y) {
   const auto n = static_cast<double>(y.size());
   factor.solve_lower(y);
-  // Labels that do not vary leave a small signal, so that deviations still say what is far away.
+  // Constant labels get a small signal, so that deviations still grow with distance.
   const double signal = std::max(dot(y.data(), y.data(), y.size()) / n, 1e-6);
   return {signal, -0.5 * (n * std::log(signal) + factor.log_determinant() + n + n * std::log(2 * std::numbers::pi))};
 }

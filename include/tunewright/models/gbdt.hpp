@@ -33,55 +33,55 @@ struct BoostingRules;
 /// Paper:       Ansor, OSDI 2020, 5.2 (model and loss); XGBoost, KDD 2016 (gain, leaf values); LightGBM, NIPS
 ///              2017 (histograms).
 /// Models:      CostModel, EmbeddingCostModel (leaves reached, see gbdt/embedding.hpp), PersistentCostModel.
-/// Shapes:      P programs, R rows, D columns, E = embedding_columns. Units: y is throughput / best of task,
-///              in [0, 1]; scores are in units of y under SummedOverStatements, Squared and Quantile, the log
-///              of odds under Logistic, of no unit under ranking objectives.
-/// Cost:        fit O(R D) to bin and O(rounds * max_depth * distinct listed bins) to grow; predict O(rows *
-///              trees * depth), about one nanosecond a step.
-/// Determinism: bit-identical for equal options and data at any number of threads; the seed draws the pairs
-///              of ranking objectives and the shares of programs and columns.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for
-///              options out of their range.
-/// Deviates:    from Ansor: histograms instead of exact splits, and 100 rounds instead of up to 10,000 with a
-///              stop on the training error, so that fitting a thousand programs again after each round of
-///              measuring takes some 50 ms. The depth is TenSet's 6 (Ansor 10), gamma 1e-4 (1e-3), the
-///              learning rate 0.1 (0.2): every row of a program takes the whole step, so a program of five
-///              rows moves five times as far, and 0.2 overshoots; where rows are so many that 0.1 would, too,
-///              the step is bounded (see `bound_steps`). min_child_weight, gamma and lambda mean
-///              what they mean in XGBoost.
-/// A program whose y is 0 has weight 0 under SummedOverStatements and serves the other objectives only. A NaN
-/// fed to predict counts as below every threshold.
+/// Shapes:      P programs, R rows, D columns, E = embedding_columns. Units: y is throughput / best of task, in [0, 1];
+///              scores are in units of y under SummedOverStatements, Squared and Quantile, log-odds under Logistic,
+///              without unit under ranking objectives.
+/// Cost:        fit O(R D) to bin and O(rounds * max_depth * distinct listed bins) to grow; predict O(rows * trees *
+///              depth), about one nanosecond per step.
+/// Determinism: bit-identical for equal options and data at any number of threads; the seed draws the pairs of ranking
+///              objectives and the shares of programs and columns.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for options
+///              out of range.
+/// Deviates:    from Ansor: histograms instead of exact splits, and 100 rounds instead of up to 10,000 with early
+///              stopping on the training error, so that training on a thousand programs from scratch after each round
+///              of measuring takes some 50 ms. The depth is TenSet's 6 (Ansor 10), gamma 1e-4 (1e-3), the learning rate
+///              0.1 (0.2): every row of a program takes the whole step, so a program of five rows moves five times as
+///              far, and 0.2 overshoots; for programs with so many rows that 0.1 would overshoot, the step is bounded
+///              (see `bound_steps`). min_child_weight, gamma and lambda are those of XGBoost.
+///
+/// A program with y = 0 has weight 0 under SummedOverStatements and counts only in the other objectives. In predict,
+/// NaN counts as below every threshold.
 struct Gbdt {
-  unsigned rounds = 100;       ///< trees at most, at least 1
-  unsigned max_depth = 6;      ///< of a tree, 1 to 15
-  float learning_rate = 0.1F;  ///< share of each tree's step taken, in (0, 1]
-  float min_child_weight = 0;  ///< least sum of hessians of a leaf, at least 0
-  float gamma = 1e-4F;         ///< least gain of a split, at least 0
+  unsigned rounds = 100;       ///< maximum number of trees, at least 1
+  unsigned max_depth = 6;      ///< maximum depth of a tree, 1 to 15
+  float learning_rate = 0.1F;  ///< shrinkage of each tree's step, in (0, 1]
+  float min_child_weight = 0;  ///< minimum sum of hessians of a leaf, at least 0
+  float gamma = 1e-4F;         ///< minimum gain of a split, at least 0
   float lambda = 1;            ///< L2 penalty on leaf values, at least 0
-  unsigned max_bins = 256;     ///< of a column, 2 to 256
+  unsigned max_bins = 256;     ///< maximum number of bins per column, 2 to 256
   gbdt::Objective objective = gbdt::Objective::SummedOverStatements;
   unsigned pairs_per_program = 8;      ///< drawn by ranking objectives each round, at least 1
-  float quantile = 0.5F;               ///< that Quantile learns, in (0, 1)
-  float positive_weight = 1;           ///< of programs with y > 1/2 under Logistic, above 0
-  float program_share = 1;             ///< of the programs that a tree learns from, drawn anew, in (0, 1]
-  float column_share = 1;              ///< of the columns that a tree may split on, drawn anew, in (0, 1]
-  unsigned early_stopping_rounds = 0;  ///< stop once the training loss has not fallen for so many; 0: never
+  float quantile = 0.5F;               ///< of the Quantile objective, in (0, 1)
+  float positive_weight = 1;           ///< weight of programs with y > 1/2 under Logistic, above 0
+  float program_share = 1;             ///< random share of the programs for each tree, in (0, 1]
+  float column_share = 1;              ///< random share of the columns for each tree, in (0, 1]
+  unsigned early_stopping_rounds = 0;  ///< stops after this many rounds without a lower training loss; 0: never
   unsigned embedding_columns = 256;    ///< E, at least 1
-  unsigned threads = 0;                ///< 0: all the machine has
+  unsigned threads = 0;                ///< 0: all hardware threads
   std::uint64_t seed = 43;
 
-  gbdt::Ensemble ensemble{};  ///< what was learned; empty before the first fit
+  gbdt::Ensemble ensemble{};  ///< the trained trees; empty before the first fit
 
   [[nodiscard]] bool trained() const noexcept { return !ensemble.trees.empty(); }
 
-  /// Throws `std::invalid_argument` for a wrong size of `score` and a width that is not the trained one.
+  /// Throws `std::invalid_argument` for a wrong size of `score` and a width other than the trained one.
   void predict(const FeatureBatch& x, std::span<float> score) const;
 
   /// Throws `std::invalid_argument` for options out of range, sizes that do not match, labels that are
   /// negative or not finite, and features that are NaN.
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
 
-  /// [P, E], see EmbeddingCostModel. Throws `std::invalid_argument` for a width that is not the trained one.
+  /// [P, E], see EmbeddingCostModel. Throws `std::invalid_argument` for a width other than the trained one.
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const;
 
   /// See PersistentCostModel.
@@ -121,7 +121,7 @@ TUNEWRIGHT_INLINE void Gbdt::predict(const FeatureBatch& x, std::span<float> sco
     return;
   }
   check_width("predict", x);
-  // A thread must find about a millisecond of work to be worth starting.
+  // Starting a thread is worth about a millisecond of work.
   const std::size_t parts_worth = x.rows() * ensemble.trees.size() / 65536 + 1;
   const std::size_t wanted = threads == 0 ? hardware_threads() : threads;
   const std::size_t parts = std::min(parts_worth, wanted);

@@ -16,15 +16,15 @@
 
 namespace tunewright::models {
 
-/// The checks of data that a network learns from. `y` is (P, heads); with several heads, NaN is a label that
-/// is not known. Throws std::invalid_argument.
+/// Checks the training data of a network. `y` is (P, heads); with several heads, NaN is an unknown label. Throws
+/// std::invalid_argument.
 void check_lesson(const char* who, const FeatureBatch& x, std::span<const float> y, std::size_t heads,
                   std::span<const std::uint32_t> group);
 
-/// The groups numbered as they first appear, 0, 1, ...: what is drawn for a group must not depend on its number.
+/// The groups numbered by first appearance, 0, 1, ..., so that random draws for a group do not depend on its number.
 [[nodiscard]] std::vector<std::uint32_t> numbered_by_appearance(std::span<const std::uint32_t> group);
 
-/// Labels (P, heads) of which only those of head 0 are known.
+/// Labels (P, heads) with known values only for head 0.
 struct LabelsOfFirstHead {
   std::vector<float> all;
   operator std::span<const float>() const noexcept { return all; }

@@ -28,22 +28,22 @@ namespace tunewright::models {
 ///   A     = 1/n Z^T Z + lambda I
 ///   deviation^2 = s^2 / n (1 + z . A^-1 z),   s^2 = sum of squared residuals / (n - 1 - tr(I - lambda A^-1))
 ///
-/// The deviation is that of the mean, the part of the error that more labels would take away; the noise of a
-/// single program is not in it. The baseline that every larger model has to beat.
+/// The deviation is that of the mean, the part of the error that vanishes with more labels, without the noise of a
+/// single program. The baseline for larger models.
 ///
 /// Paper:       Hoerl and Kennard, Ridge Regression, Technometrics 1970.
-/// Models:      CostModel, UncertainCostModel, EmbeddingCostModel (w_c z_c: what each column adds to the score),
-///              PersistentCostModel.
+/// Models:      CostModel, UncertainCostModel, EmbeddingCostModel (w_c z_c: the contribution of each column to the
+///              score), PersistentCostModel.
 /// Shapes:      P or n programs, D columns (4,096 at most). Units: those of y.
-/// Cost:        fit O(n D^2 + D^3); predict O(D) a program besides its rows, deviation O(D^2).
+/// Cost:        fit O(n D^2 + D^3); predict O(D) per program plus its rows, deviation O(D^2).
 /// Determinism: no threads, no randomness.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, for a
-///              negative `lambda`, and for more than 4,096 columns.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, for a negative
+///              `lambda`, and for more than 4,096 columns.
 struct Linear {
   double lambda = 1e-3;  ///< penalty, at least 0
   RowsAs rows = RowsAs::Sum;
 
-  ProgramVectors vectors{};        ///< what was learned, from here on; empty before the first fit
+  ProgramVectors vectors{};        ///< the trained state, from here on; empty before the first fit
   std::vector<double> weights{};   ///< [D]
   double offset = 0;               ///< b
   std::vector<double> variance{};  ///< (D, D) A^-1 s^2 / n
@@ -53,15 +53,14 @@ struct Linear {
 
   void predict(const FeatureBatch& x, std::span<float> score) const;
 
-  /// Before the first fit every deviation is 1: labels lie in [0, 1].
+  /// Before the first fit every deviation is 1, because labels are in [0, 1].
   void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const;
 
   /// [P, D], see EmbeddingCostModel.
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const;
 
-  /// Throws `std::invalid_argument` for lambda below 0, sizes that do not match, labels that are negative or
-  /// not finite, features that are NaN, more than 4,096 columns, and for lambda 0 where columns depend on
-  /// each other.
+  /// Throws `std::invalid_argument` for lambda below 0, sizes that do not match, labels that are negative or not
+  /// finite, NaN features, more than 4,096 columns, and for lambda 0 with linearly dependent columns.
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
 
   /// See PersistentCostModel.
@@ -69,7 +68,7 @@ struct Linear {
   void load(std::istream& in, std::uint64_t feature_schema);
 
  private:
-  // Calls f(p, z) for every program; z is null where there are no rows.
+  // Calls f(p, z) for every program; z is null for a program without rows.
   template <class F>
   void each(const FeatureBatch& x, const char* where, F&& f) const {
     if (!weights.empty()) vectors.check_width(std::string("models::Linear::") + where, x);
@@ -203,7 +202,7 @@ TUNEWRIGHT_INLINE void Linear::learn(const FeatureBatch& x, std::span<const floa
   }
   offset = sum / n;
   for (std::size_t i = 0; i < columns; ++i) {
-    // Clipping may have moved the mean of z off zero; b stays the mean of y.
+    // Clipping may have made the mean of z nonzero; b stays the mean of y.
     right[i] = (right[i] - offset * z_sum[i]) / n;
     for (std::size_t j = 0; j <= i; ++j) a[i * columns + j] /= n;
     a[i * columns + i] += lambda;

@@ -15,8 +15,8 @@
 
 namespace tunewright::models {
 
-/// TenSet's multilayer perceptron: rows are encoded one by one, summed up by program, and scored by two
-/// residual blocks and a linear layer. Columns are divided by their largest magnitude in the training set.
+/// TenSet's multilayer perceptron: rows are encoded, summed by program, and scored by two residual blocks and a linear
+/// layer. Columns are divided by their largest magnitude in the training set.
 ///
 ///   score(p) = w . trunk(sum over rows r of p of encode(r)) + b
 ///   encode: D -> hidden -> hidden, ReLU after both;   trunk: h <- h + ReLU(W h + b), twice
@@ -24,42 +24,42 @@ namespace tunewright::models {
 /// Layers, for freezing: "encoder.0", "encoder.1", "trunk.0", "trunk.1", "output".
 ///
 /// Paper:       Zheng et al., TenSet, NeurIPS 2021 datasets and benchmarks.
-/// Models:      CostModel, MultiHeadCostModel, FineTunableCostModel, EmbeddingCostModel (`hidden` numbers:
-///              what the output layer sees), PersistentCostModel.
-/// Shapes:      P programs, R rows, D columns. 242,433 parameters at D = 174. Units: y is throughput / best
-///              of task, in [0, 1].
-/// Cost:        fit 6 (D + hidden) hidden FLOP a row and 12 hidden^2 a program, each epoch; predict a third.
-/// Determinism: bit-identical for equal options and data at any number of threads, by one
-///              program on one kind of processor.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for
-///              options out of their range.
-/// Deviates:    at least `training.least_steps` steps, or a few hundred programs would not be learned from.
-///              Inputs are cut off at four times what training saw.
+/// Models:      CostModel, MultiHeadCostModel, FineTunableCostModel, EmbeddingCostModel (`hidden` numbers: the inputs
+///              of the output layer), PersistentCostModel.
+/// Shapes:      P programs, R rows, D columns. 242,433 parameters at D = 174. Units: y is throughput / best of task, in
+///              [0, 1].
+/// Cost:        fit 6 (D + hidden) hidden FLOP per row and 12 hidden^2 per program in each epoch; predict a third.
+/// Determinism: bit-identical for equal options and data at any number of threads, with one binary on one kind of
+///              processor.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for options
+///              out of range.
+/// Deviates:    trains at least `training.least_steps` steps, because epochs alone are too few for a few hundred
+///              programs. Inputs are clipped at four times the largest training value.
 struct Mlp {
   std::size_t hidden = 256;  ///< width of all hidden layers, at least 1
-  std::size_t heads = 1;     ///< platforms, 1 to 1024; each has an output layer of its own
-  float dropout = 0;         ///< share of trunk units left out while training, in [0, 1)
+  std::size_t heads = 1;     ///< platforms, 1 to 1024, with one output layer each
+  float dropout = 0;         ///< dropout rate of trunk units in training, in [0, 1)
   nn::Training training{};
-  unsigned threads = 0;  ///< 0: all the machine has
+  unsigned threads = 0;  ///< 0: all hardware threads
   std::uint64_t seed = 43;
 
   using Network = nn::MlpNetwork<float>;
   nn::NetworkState<Network> learned{};  ///< empty before the first fit
 
-  /// Trains in a tenth of the time, ours: half the width, mini-batches of 64 programs at 1e-3, 200 or twenty epochs of
-  /// them, whichever are more, where TenSet's training takes at least 300 of up to 512 at 7e-4.
-  /// docs/concepts/networks.md tells what it ranks beside the defaults.
+  /// Our own settings, which train in a tenth of the time: half the width, mini-batches of 64 programs at 1e-3, 200 of
+  /// them or twenty epochs, whichever is more; TenSet's training takes at least 300 of up to 512 at 7e-4.
+  /// docs/concepts/networks.md compares its accuracy with the defaults.
   [[nodiscard]] static Mlp quick() {
     return {.hidden = 128,
             .training = {.epochs = 20, .least_steps = 200, .batch_programs = 64, .learning_rate = 1e-3F}};
   }
 
   void predict(const FeatureBatch& x, std::span<float> score) const;
-  /// Scores of a network that misses `share` of its trunk units; `pass` says which.
+  /// Scores with dropout rate `share` of the trunk units; `pass` selects the mask.
   void predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
 
-  /// Scores of one head. Throws `std::invalid_argument` for a head that there is not.
+  /// Scores of one head. Throws `std::invalid_argument` for an unknown head.
   void predict_head(const FeatureBatch& x, std::size_t head, std::span<float> score) const;
 
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);

@@ -12,18 +12,18 @@
 
 namespace tunewright::models {
 
-/// What tells how the rows are made that a model reads: a featurizer, for whatever space.
+/// A featurizer, of any space, with a schema of its rows.
 template <class F>
 concept DescribedFeaturizer = requires(const F& featurizer) {
   { featurizer.schema() } -> std::convertible_to<FeatureSchema>;
 };
 
-/// Keeps a model in a file, with the schema of the featurizer that it learned from:
+/// Stores a model in a file, with the schema of its featurizer:
 ///
 ///   models::save_model("matmuls.safetensors", model, featurizer);
 ///   const auto model = models::load_model<models::Mlp>("matmuls.safetensors", featurizer);
 ///
-/// Throws `std::runtime_error` when the file cannot be written.
+/// Throws `std::runtime_error` if the file cannot be written.
 template <PersistentCostModel Model, DescribedFeaturizer Featurizer>
 void save_model(const std::string& path, const Model& model, const Featurizer& featurizer) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
@@ -32,8 +32,8 @@ void save_model(const std::string& path, const Model& model, const Featurizer& f
   if (!out) throw std::runtime_error("cannot write model '" + path + "'; name a file in a folder that you may write");
 }
 
-/// The model of a file that `save_model` wrote, as options of `model` are. Throws `std::runtime_error` when the file
-/// cannot be read, holds a model of another type, or one that learned from a featurizer of another schema.
+/// Loads a model written by `save_model`, with the options of `model`. Throws `std::runtime_error` if the file cannot
+/// be read, has a model of another type, or a featurizer of another schema.
 template <PersistentCostModel Model, DescribedFeaturizer Featurizer>
 [[nodiscard]] Model load_model(const std::string& path, const Featurizer& featurizer, Model model = {}) {
   std::ifstream in(path, std::ios::binary);

@@ -20,9 +20,9 @@
 
 namespace tunewright::models {
 
-/// Writes a network as safetensors: one tensor a layer's matrix, named as in the network ((in, out),
-/// row-major), "input_scale", "statistics" where there are some, and the numbers the network is built from as
-/// metadata "shape.<name>". A model that has learned nothing is a file without tensors.
+/// Writes a network as safetensors: one tensor per matrix, with its name in the network ((in, out), row-major),
+/// "input_scale", "statistics" if there are any, and the sizes of the network as metadata "shape.<name>". An untrained
+/// model is a file without tensors.
 template <class Network>
 void save_network(const char* who, std::ostream& out, std::uint64_t feature_schema,
                   const nn::NetworkState<Network>& state) {
@@ -50,7 +50,7 @@ std::vector<float> numbers_of(const data::Tensor& tensor, std::size_t rows, std:
 
 }  // namespace network_persistence_detail
 
-/// Reads what `save_network` wrote; see PersistentCostModel.
+/// Reads a network written by `save_network`; see PersistentCostModel.
 template <class Network>
 [[nodiscard]] nn::NetworkState<Network> load_network(const char* who, std::istream& in, std::uint64_t feature_schema) {
   using namespace network_persistence_detail;

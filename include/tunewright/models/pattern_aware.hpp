@@ -18,31 +18,31 @@
 
 namespace tunewright::models {
 
-/// Pruner's pattern-aware cost model: statements are encoded and summed up as in `Mlp`; beside them goes what
-/// moves between the levels of memory, a short sequence of rows that attend to each other.
+/// Pruner's pattern-aware cost model: statements are encoded and summed as in `Mlp`; in parallel, self-attention
+/// encodes the data movement between memory levels, a short sequence of rows.
 ///
 ///   score(p) = output(trunk(norm(fuse([sum encode(statements), sum t + attention(t)]))))
 ///
-/// Column 0 of a row says whether it is a statement (0) or a data movement (1); the last `dataflow_columns`
-/// columns describe movements, those between statements. The other part of a row is not read. Programs
-/// without movements count as having the sum 0.
+/// Column 0 of a row is 0 for a statement and 1 for a data movement; the last `dataflow_columns` columns describe
+/// movements, those in between statements. The columns of the other kind are ignored. For programs without movements
+/// the sum is 0.
 ///
 /// Layers, for freezing: "statements", "dataflow", "fuse", "norm", "trunk", "output"; `blocks` lists them.
 ///
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, doi:10.1145/3676641.3716269.
-/// Models:      CostModel, FineTunableCostModel, EmbeddingCostModel (`hidden` numbers: what the output layer
-///              sees), PersistentCostModel.
-/// Shapes:      P programs, R rows, D = 1 + S + 23 columns. 417,409 parameters at S = 174. Units: y is
-///              throughput / best of task, in [0, 1].
-/// Cost:        some 8 MFLOP a program and epoch at 4 statements and 8 movements; predict a third.
-/// Determinism: bit-identical for equal options and data at any number of threads, by one
-///              program on one kind of processor.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, for
-///              options out of their range, and for rows without room for both kinds of columns.
-/// Deviates:    predicting normalises by running statistics; the released code never leaves training mode, so
-///              a score there depends on which programs are scored together. The paper's figure has one more
-///              layer in each branch than its code; this is the code. Running statistics are stored but are
-///              no parameters: averaging parameters leaves them alone, as the released code does.
+/// Models:      CostModel, FineTunableCostModel, EmbeddingCostModel (`hidden` numbers: the inputs of the output layer),
+///              PersistentCostModel.
+/// Shapes:      P programs, R rows, D = 1 + S + 23 columns. 417,409 parameters at S = 174. Units: y is throughput /
+///              best of task, in [0, 1].
+/// Cost:        some 8 MFLOP per program and epoch with 4 statements and 8 movements; predict a third.
+/// Determinism: bit-identical for equal options and data at any number of threads, with one binary on one kind of
+///              processor.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, for options out
+///              of range, and for rows without columns of both kinds.
+/// Deviates:    prediction normalises by running statistics; the released code never leaves training mode, so its
+///              scores depend on the other programs of a batch. The paper's figure has one more layer in each branch
+///              than its code; this follows the code. Running statistics are stored but are not parameters, so
+///              averaging parameters ignores them, as in the released code.
 struct PatternAware {
   /// Rows of two kinds, such as those of `features::Joined<features::PerStatement, features::Dataflow>`.
   template <class Featurizer>
@@ -50,23 +50,23 @@ struct PatternAware {
 
   std::size_t hidden = 256;           ///< width of the trunk, a multiple of 8; movements have hidden / 2
   std::size_t dataflow_columns = 23;  ///< columns that describe a data movement, at least 1
-  float dropout = 0;                  ///< share of trunk units left out while training, in [0, 1)
+  float dropout = 0;                  ///< dropout rate of trunk units in training, in [0, 1)
   nn::Training training{};
-  unsigned threads = 0;  ///< 0: all the machine has
+  unsigned threads = 0;  ///< 0: all hardware threads
   std::uint64_t seed = 43;
 
   using Network = nn::PatternNetwork<float>;
   nn::NetworkState<Network> learned{};  ///< empty before the first fit
 
-  /// Trains on some hundred programs in a tenth of a second, ours: half the width, mini-batches of 16 programs at 1e-3,
-  /// 60 or four epochs of them, whichever are more, where TenSet's training takes at least 300 mini-batches of up to
-  /// 512 at 7e-4.
+  /// Our own settings, which train on some hundred programs in a tenth of a second: half the width, mini-batches of 16
+  /// programs at 1e-3, 60 of them or four epochs, whichever is more; TenSet's training takes at least 300 mini-batches
+  /// of up to 512 at 7e-4.
   [[nodiscard]] static PatternAware quick() {
     return {.hidden = 128, .training = {.epochs = 4, .least_steps = 60, .batch_programs = 16, .learning_rate = 1e-3F}};
   }
 
   void predict(const FeatureBatch& x, std::span<float> score) const;
-  /// Scores of a network that misses `share` of its trunk units; `pass` says which.
+  /// Scores with dropout rate `share` of the trunk units; `pass` selects the mask.
   void predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
 

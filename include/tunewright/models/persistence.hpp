@@ -13,8 +13,8 @@
 
 namespace tunewright::models {
 
-/// Keeps the tensors of a model of type `who` ("models::Gbdt"), with the metadata that PersistentCostModel
-/// asks for: "model" and "feature_schema".
+/// Stores the tensors of a model of type `who` ("models::Gbdt") with the metadata of PersistentCostModel: "model" and
+/// "feature_schema".
 inline void save_tensors(const char* who, std::ostream& out, std::uint64_t feature_schema,
                          std::span<const data::Tensor> tensors, std::map<std::string, std::string> metadata = {}) {
   metadata["model"] = who;
@@ -22,9 +22,9 @@ inline void save_tensors(const char* who, std::ostream& out, std::uint64_t featu
   data::write_safetensors(out, tensors, metadata);
 }
 
-/// Reads what `save_tensors` wrote and gives it to `read`, which makes the model of it. Whatever is wrong
-/// (another type of model, another feature schema, a malformed file, anything that `read` throws) ends in a
-/// `std::runtime_error` that names `who` and the reason.
+/// Reads tensors written by `save_tensors` and passes them to `read`, which builds the model. Every error (another type
+/// of model, another feature schema, a malformed file, any exception of `read`) becomes a `std::runtime_error` with
+/// `who` and the reason.
 template <class Read>
 auto load_tensors(const char* who, std::istream& in, std::uint64_t feature_schema, Read&& read) {
   try {

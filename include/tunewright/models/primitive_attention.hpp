@@ -17,55 +17,56 @@
 
 namespace tunewright::models {
 
-/// TLP: the schedule primitives of a program attend to each other; its score is the sum of their scores. With
-/// several heads, one for each platform, the encoder learns from all of them (MTL-TLP).
+/// TLP: self-attention over the schedule primitives of a program; its score is the sum of their scores. With several
+/// heads, one per platform, all platforms train the encoder (MTL-TLP).
 ///
 ///   a = encode(rows) + attention(encode(rows));  score_h(p) = sum over rows r of p of head_h(trunk(a)_r)
 ///
-/// `fit` trains, and `predict` asks, head 0: the target platform. Other heads learn by `fit_heads`.
+/// `fit` and `predict` use head 0, the target platform. `fit_heads` trains the others.
 ///
 /// Layers, for freezing: "encoder.<layer>", "attention", "trunk.<block>", "head.<head>.<layer>".
 ///
 /// Paper:       Zhai et al., TLP, ASPLOS 2023, doi:10.1145/3575693.3575737.
-/// Models:      CostModel, MultiHeadCostModel, FineTunableCostModel, EmbeddingCostModel (width / 4 numbers:
-///              what the last layer of head 0 sees), PersistentCostModel.
-/// Shapes:      P programs, R rows, D columns, H heads. 610,369 parameters at D = 22 and one head. Units: y
-///              is throughput / best of task, in [0, 1].
-/// Cost:        some 3.6 MFLOP a row and epoch; predict a third.
-/// Determinism: bit-identical for equal options and data at any number of threads, by one
-///              program on one kind of processor.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for
-///              options out of their range.
-/// Deviates:    inputs are divided by their largest magnitude, in TLP they are not scaled. Programs have as
-///              many rows as they have; TLP fills up to 25 (CPU) or 40 (GPU) with rows of zeros, which attend
-///              and score like others. TLP takes mini-batches of 1024.
+/// Models:      CostModel, MultiHeadCostModel, FineTunableCostModel, EmbeddingCostModel (width / 4 numbers: the inputs
+///              of the last layer of head 0), PersistentCostModel.
+/// Shapes:      P programs, R rows, D columns, H heads. 610,369 parameters at D = 22 and one head. Units: y is
+///              throughput / best of task, in [0, 1].
+/// Cost:        some 3.6 MFLOP per row and epoch; predict a third.
+/// Determinism: bit-identical for equal options and data at any number of threads, with one binary on one kind of
+///              processor.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for options
+///              out of range.
+/// Deviates:    inputs are divided by their largest magnitude, in TLP they are not scaled. Programs are not padded; TLP
+///              pads to 25 (CPU) or 40 (GPU) rows with zeros, which take part in attention and score. TLP takes
+///              mini-batches of 1024.
 struct PrimitiveAttention {
-  std::size_t width = 256;          ///< of the encoder's end, a multiple of 4 and of `attention_heads`
+  std::size_t width = 256;          ///< width of the encoder's output, a multiple of 4 and of `attention_heads`
   std::size_t attention_heads = 8;  ///< at least 1
   std::size_t heads = 1;            ///< platforms, 1 to 1024
-  float dropout = 0;                ///< share of trunk units left out while training, in [0, 1)
+  float dropout = 0;                ///< dropout rate of trunk units in training, in [0, 1)
   nn::Training training{.batch_programs = 1024};
-  unsigned threads = 0;  ///< 0: all the machine has
+  unsigned threads = 0;  ///< 0: all hardware threads
   std::uint64_t seed = 43;
 
   using Network = nn::PrimitiveNetwork<float>;
   nn::NetworkState<Network> learned{};  ///< empty before the first fit
 
-  /// Training in seconds: a quarter of the width, twenty passes or 200 mini-batches of 64 programs, whichever are more.
+  /// Settings that train in seconds: a quarter of the width, 200 mini-batches of 64 programs or twenty epochs,
+  /// whichever is more.
   [[nodiscard]] static PrimitiveAttention quick() {
     return {.width = 64, .training = {.epochs = 20, .least_steps = 200, .batch_programs = 64, .learning_rate = 1e-3F}};
   }
 
   void predict(const FeatureBatch& x, std::span<float> score) const;
-  /// Scores of a network that misses `share` of its trunk units; `pass` says which.
+  /// Scores with dropout rate `share` of the trunk units; `pass` selects the mask.
   void predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
 
-  /// Scores of one head. Throws `std::invalid_argument` for a head that there is not.
+  /// Scores of one head. Throws `std::invalid_argument` for an unknown head.
   void predict_head(const FeatureBatch& x, std::size_t head, std::span<float> score) const;
 
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
-  /// Learns labels (P, H), NaN where one is not known.
+  /// Trains on labels (P, H), NaN if unknown.
   void fit_heads(const FeatureBatch& x, std::span<const float> labels, std::span<const std::uint32_t> group);
   /// See FineTunableCostModel; trains head 0.
   void train_from_current(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group,

@@ -16,21 +16,21 @@
 
 namespace tunewright::models {
 
-/// What a model that wants one vector a program makes of its rows.
+/// How a model aggregates the rows of a program into one vector.
 enum class RowsAs : std::uint8_t { Sum, Mean };
 
-/// One standardised vector a program, for models that cannot take rows of any number.
+/// One standardised vector per program, for models that need a fixed number of inputs.
 ///
 ///   v_c = sum or mean over the rows of p of x_c        z_c = (v_c - mean_c) / deviation_c, within +-10
 ///
-/// Means and deviations are those of the finite values of the programs fitted on. A column that does not vary
-/// gives 0, and so does what is not a number; infinite values give +-10.
+/// Means and deviations are those of the finite training values. A constant column gives 0, and so does NaN; infinite
+/// values give +-10.
 /// Shapes: D columns.
 struct ProgramVectors {
   static constexpr double furthest = 10;
 
   RowsAs rows = RowsAs::Sum;
-  std::vector<double> mean, deviation;  ///< [D]; deviation is 0 for a column that does not vary
+  std::vector<double> mean, deviation;  ///< [D]; deviation is 0 for a constant column
 
   [[nodiscard]] std::size_t columns() const noexcept { return mean.size(); }  // D
 
@@ -39,10 +39,10 @@ struct ProgramVectors {
   /// Writes z of program `p` of `x` to `z` [D]; false and zeros for a program without rows.
   bool standardise(const FeatureBatch& x, std::size_t p, std::span<double> z) const;
 
-  /// Throws `std::invalid_argument` when `x` is not as wide as what was fitted on.
+  /// Throws `std::invalid_argument` unless `x` has the training width.
   void check_width(const std::string& where, const FeatureBatch& x) const;
 
-  /// Turns them into tensors, and back.
+  /// Converts to tensors, and back.
   void keep(std::vector<data::Tensor>& tensors) const;
   [[nodiscard]] static ProgramVectors kept(const data::TensorFile& file);
 
@@ -61,7 +61,7 @@ namespace tunewright::models {
 TUNEWRIGHT_INLINE ProgramVectors ProgramVectors::fit(const FeatureBatch& x, RowsAs rows) {
   ProgramVectors out{rows, std::vector<double>(x.columns()), std::vector<double>(x.columns())};
   std::vector<double> vector(x.columns()), count(x.columns(), 0.0), squares(x.columns(), 0.0);
-  // Distances from the first program rather than from zero: a large common offset then costs no digits.
+  // Distances from the first program rather than from zero, so that a large common offset costs no precision.
   std::vector<double> origin;
   for (std::size_t p = 0; p < x.programs(); ++p) {
     if (!out.describe(x, p, vector)) continue;

@@ -13,18 +13,16 @@
 
 namespace tunewright::models {
 
-/// Scores that know nothing: the baseline every cost model has to beat, and what Ansor uses until it has
-/// data.
+/// Random scores: the baseline of every cost model, and what Ansor uses until it has data.
 ///
 ///   score(p) = uniform in [0, 1) from hash(seed, rows of p)
 ///
-/// The hash of the content rather than the next number of a generator: scores then follow the laws of every
-/// other model (they depend on the program alone, so they commute with order and batching, and predict can be
-/// const and concurrent). Two programs with equal rows get equal scores, as from any model. What is given up:
-/// asking again does not draw again; search that wants another draw takes another seed.
+/// The score is a hash of the rows rather than the next number of a generator, so that it obeys the laws of models: it
+/// depends only on the program, is independent of order and batching, and predict is const and concurrent. Equal rows
+/// get equal scores. The price is that repeated predictions do not draw again; for another draw, use another seed.
 ///
 /// Models:      CostModel. fit checks its arguments and learns nothing.
-/// Cost:        one mix a feature, under a microsecond for a program of 4 x 164.
+/// Cost:        one mix per feature, under a microsecond for a program of 4 x 164.
 /// Determinism: bit-identical everywhere for the same seed.
 struct Random {
   std::uint64_t seed = 0;
@@ -53,7 +51,7 @@ TUNEWRIGHT_INLINE void Random::predict(const FeatureBatch& x, std::span<float> s
     }
     std::uint64_t state = mix64(seed + 0x9e3779b97f4a7c15ULL);
     for (const float value : rows) {
-      // Both zeros are one value to every other model.
+      // All other models treat both zeros as one value.
       state = mix64(state + std::bit_cast<std::uint32_t>(value == 0.0F ? 0.0F : value) + 0x9e3779b97f4a7c15ULL);
     }
     score[p] = static_cast<float>(state >> 40) * 0x1.0p-24F;

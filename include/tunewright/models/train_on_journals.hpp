@@ -21,14 +21,14 @@
 
 namespace tunewright::models {
 
-/// How well a model ranks programs that it did not learn from.
+/// Ranking accuracy of a model on held-out programs.
 struct RankingScores {
-  std::size_t programs = 0;      ///< judged; the rest is 0 where there are none
-  double pairwise_accuracy = 0;  ///< share of pairs of a task in the right order; 0.5 is a guess
-  double top_1 = 0, top_5 = 0;   ///< best of so many ranked first / best, mean over tasks
+  std::size_t programs = 0;      ///< evaluated programs; if 0, the rest is 0
+  double pairwise_accuracy = 0;  ///< share of correctly ordered pairs within tasks; 0.5 is chance
+  double top_1 = 0, top_5 = 0;   ///< best of this many ranked first / best, mean over tasks
 };
 
-/// What a model learned from journals.
+/// The result of training on journals.
 template <CostModel Model>
 struct TrainedModel {
   Model model{};
@@ -37,22 +37,22 @@ struct TrainedModel {
   RankingScores scores{};
 };
 
-/// What to hold back, and what to read.
+/// What to hold out, and what to read.
 struct JournalTraining {
-  /// `data::within_task`, `data::by_task`, `data::by_target`, or another way of splitting.
+  /// `data::within_task`, `data::by_task`, `data::by_target`, or another split.
   data::Split (*split)(const data::Dataset& dataset, double test_share, const Rng& rng) = data::within_task;
-  double test_share = 0.2;  ///< of the records, held back to judge by; 0: learn from all, judge nothing
+  double test_share = 0.2;  ///< share of the records held out for evaluation; 0: train on all, without evaluation
   std::uint64_t seed = 0;   ///< of the split
   data::JournalSelection read{};
 };
 
-/// Fits a model on some records of a dataset. Labels are relative to the best of their group in the whole of it.
+/// Trains a model on some records of a dataset. Labels are relative to the best of their group in the whole dataset.
 template <CostModel Model>
 void fit(Model& model, const data::Dataset& dataset, std::span<const std::size_t> records) {
   model.fit(dataset.subset(records).x, data::pick(dataset.labels(), records), data::pick(dataset.groups(), records));
 }
 
-/// How well a model ranks some records of a dataset, within their groups.
+/// Ranking accuracy of a model on some records of a dataset, within their groups.
 template <CostModel Model>
 [[nodiscard]] RankingScores judge(const Model& model, const data::Dataset& dataset,
                                   std::span<const std::size_t> records) {
@@ -67,17 +67,17 @@ template <CostModel Model>
   return {records.size(), stats::pairwise_accuracy(score, y, group), top(1), top(5)};
 }
 
-/// Makes a model of journals in one call: reads them (`data::read_journals`), holds records back, fits a model on the
-/// others and says how it ranks those held back.
+/// Trains a model on journals in one call: reads them (`data::read_journals`), holds records out, trains on the others
+/// and evaluates on the held-out ones.
 ///
 ///   auto trained = models::train_on_journals(models::Mlp::quick(), {"a.jsonl", "b.jsonl"}, space, featurizer,
 ///                                            {.split = data::by_task, .test_share = 0.3});
 ///   models::save_model("model.safetensors", trained.model, featurizer);
 ///
-/// A search that goes on from such a model ranks by one that learned from everything: train that with a test share of
-/// 0, once the scores are good enough.
+/// For a search that starts from such a model, train on everything with a test share of 0 once the scores are good
+/// enough.
 ///
-/// Throws what `data::read_journals`, the split and the model throw: a split that leaves one side empty is refused.
+/// Throws the errors of `data::read_journals`, the split and the model: a split with an empty side is an error.
 /// Determinism: that of the model; the split depends on `seed` alone.
 template <CostModel Model, SearchSpace Space, FeaturizerFor<Space> Featurizer>
 [[nodiscard]] TrainedModel<Model> train_on_journals(Model model, const std::vector<std::string>& paths,

@@ -19,7 +19,7 @@
 
 namespace tunewright::models {
 
-/// A network that can be asked without a share of its units.
+/// A network that can predict with dropout.
 template <class M>
 concept DropoutCostModel = CostModel<M> && requires(const M model, M& own, const FeatureBatch& x, float share,
                                                     std::uint64_t pass, std::span<float> score) {
@@ -27,28 +27,27 @@ concept DropoutCostModel = CostModel<M> && requires(const M model, M& own, const
   { own.dropout } -> std::convertible_to<float&>;
 };
 
-/// Makes a network uncertain: it is asked several times, each time without some of its units, and where the
-/// answers differ it does not know.
+/// Estimates the uncertainty of a network by Monte Carlo dropout: it predicts several times with different dropout
+/// masks.
 ///
-///   score = mean of `passes` thinned networks' scores;   deviation = their standard deviation
+///   score = mean over `passes` masks;   deviation = standard deviation over them
 ///
-/// The network is trained with the same share left out, so that it copes without.
+/// The network is trained with the same dropout rate.
 ///
 /// Paper:       Gal and Ghahramani, Dropout as a Bayesian approximation, ICML 2016.
-/// Models:      UncertainCostModel; ParametricCostModel, EmbeddingCostModel and PersistentCostModel if M
-///              does.
-/// Cost:        predict `passes` times that of M.
-/// Determinism: that of M; a pass leaves out the same units for every program, so scores do not depend on
-///              what is predicted together.
-/// Errors:      those of M, and `std::invalid_argument` for options out of their range.
+/// Models:      UncertainCostModel; ParametricCostModel, EmbeddingCostModel and PersistentCostModel if M is.
+/// Cost:        predict takes `passes` times that of M.
+/// Determinism: that of M; a pass uses the same mask for every program, so scores do not depend on the rest of the
+///              batch.
+/// Errors:      those of M, and `std::invalid_argument` for options out of range.
 template <DropoutCostModel M>
 struct WithDropout {
   template <class Featurizer>
   static constexpr bool reads_rows_of = ReadsRowsOf<M, Featurizer>;
 
-  M model{};                ///< its `dropout` is replaced by ours
-  float dropout = 0.1F;     ///< share of units left out, in (0, 1)
-  std::size_t passes = 10;  ///< thinned networks asked, at least 2
+  M model{};                ///< its `dropout` is replaced by the one below
+  float dropout = 0.1F;     ///< dropout rate, in (0, 1)
+  std::size_t passes = 10;  ///< dropout masks per prediction, at least 2
 
   void predict(const FeatureBatch& x, std::span<float> score) const {
     std::vector<float> deviation(score.size());
@@ -65,7 +64,7 @@ struct WithDropout {
       model.predict_with_dropout(x, dropout, pass, score);
       if (pass == 0) first.assign(score.begin(), score.end());
       for (std::size_t p = 0; p < score.size(); ++p) {
-        // Around the first score: the squares of large equal scores would not cancel.
+        // Relative to the first score, because the squares of large equal scores would not cancel.
         const double off = static_cast<double>(score[p]) - static_cast<double>(first[p]);
         sum[p] += off;
         square[p] += off * off;

@@ -19,13 +19,13 @@ struct BertOptions {
   std::string name = "bert_base";
 };
 
-/// BERT: the encoder with its pooler, without heads of tasks.
+/// BERT: the encoder with its pooler, without task heads.
 ///
 /// Inputs: "input_ids" and "token_type_ids" [batch * tokens] of int32. Outputs: the last hidden states [batch * tokens,
-/// hidden] and the pooled ones [batch, hidden]. Sequences fill all tokens: there is no attention mask.
+/// hidden] and the pooled ones [batch, hidden]. Sequences have no padding, so there is no attention mask.
 ///
 /// Paper: Devlin et al., arXiv 1810.04805. Errors: `std::invalid_argument` for members that are not positive, more
-/// tokens than positions, and heads that do not divide the hidden size.
+///        tokens than positions, and a hidden size that is not a multiple of the heads.
 [[nodiscard]] Network bert(const BertOptions& options = {});
 
 /// Two layers of 128 with two heads. Paper: Turc et al., arXiv 1908.08962.

@@ -13,13 +13,14 @@
 
 namespace tunewright::networks {
 
-/// One kernel a task of `partition`, each by its schedule, for the target of the tasks, which need not be this machine.
-/// `threads` compile at once and do not change the kernels.
+/// One kernel per task of `partition`, each by its schedule, for the target of the tasks, which need not be this
+/// machine. `threads` compile in parallel and do not change the kernels.
 ///
-/// Errors: `std::invalid_argument` for a number of schedules other than that of the tasks, a schedule of another task,
-/// a partition of another network, and a target that is no CPU; `codegen::Unsupported` and `schedule::ScheduleError`
-/// for schedules that cannot be compiled.
-/// Cost: 5 to 20 ms a task and thread. Determinism: the same arguments give the same bytes.
+/// Errors: `std::invalid_argument` for different numbers of schedules and tasks, a schedule of another task, a
+///         partition of another network, and a target that is not a CPU; `codegen::Unsupported` and
+///         `schedule::ScheduleError` for schedules that cannot be compiled.
+/// Cost: 5 to 20 ms per task and thread.
+/// Determinism: the same arguments give the same bytes.
 [[nodiscard]] std::vector<codegen::Kernel> compile_kernels(const Network& network, const Partition& partition,
                                                            std::span<const schedule::Schedule> schedules,
                                                            const codegen::CompileOptions& options = {},

@@ -25,51 +25,49 @@ struct CompiledNetworkOptions {
   std::vector<int> processors = {};  ///< that helpers keep to, see `codegen::PinnedTeam`; none given: anywhere
 };
 
-/// A network on this machine's processors: one kernel a task, called in the order of the partition.
+/// A network on this machine's processors: one kernel per task, called in the order of the partition.
 ///
-/// Weights are kept in the order each kernel asked for. All other tensors, and what kernels need to work in, share one
-/// block of memory, planned by who lives when (`plan_memory`). Copies share everything; use one from one thread at a
-/// time.
+/// Weights are packed in the order of each kernel. All other tensors and the workspaces of kernels share one block of
+/// memory, planned by lifetimes (`plan_memory`). Copies share everything; use one from one thread at a time.
 class CompiledNetwork {
  public:
-  /// Compiles one schedule a task, in the order of `partition.tasks`. `values` holds the constants, by tensor (see
-  /// `random_values`); nothing is kept of it but what kernels read.
+  /// Compiles one schedule per task, in the order of `partition.tasks`. `values` has the constants, by tensor (see
+  /// `random_values`); only the packed copies are stored.
   ///
-  /// Errors: `std::invalid_argument` for a number of schedules other than that of the tasks, a schedule of another
-  /// task, a partition of another network, a missing or mismatched constant, and a target that is no CPU;
-  /// `codegen::Unsupported` and `schedule::ScheduleError` for schedules that cannot be compiled.
-  /// Cost: 5 to 20 ms a task and thread, and a pass over the weights.
+  /// Errors: `std::invalid_argument` for different numbers of schedules and tasks, a schedule of another task, a
+  ///         partition of another network, a missing or mismatched constant, and a target that is not a CPU;
+  ///         `codegen::Unsupported` and `schedule::ScheduleError` for schedules that cannot be compiled.
+  /// Cost: 5 to 20 ms per task and thread, and a pass over the weights.
   CompiledNetwork(const Network& network, const Partition& partition, std::span<const schedule::Schedule> schedules,
                   const reference::Tensors& values, const CompiledNetworkOptions& options = {});
 
   /// One inference: takes the inputs of `inputs(network)` from `tensors`, returns the outputs in the network's order.
-  /// Throws `std::invalid_argument` for a missing or mismatched input and for numbers that no lookup has a row for.
+  /// Throws `std::invalid_argument` for a missing or mismatched input and for lookup indices outside their table.
   [[nodiscard]] std::vector<reference::Array> run(const reference::Tensors& tensors);
 
-  /// The parts of `run`, for who wants to time inference alone: `execute` may be repeated with the inputs set once.
+  /// The parts of `run`, to time inference alone: set the inputs once and repeat `execute`.
   void set_inputs(const reference::Tensors& tensors);
   void execute();
   [[nodiscard]] std::vector<reference::Array> outputs() const;
 
-  /// Runs the network and compares what each call computes with the reference, which is given what the call read, so
-  /// that roundings do not add up from layer to layer. One comparison a call. `values` holds inputs and constants, by
-  /// tensor.
+  /// Runs the network and compares the result of each call with the reference, which gets the same inputs as the call,
+  /// so that rounding errors do not add up from layer to layer. One comparison per call. `values` has inputs and
+  /// constants, by tensor.
   ///
-  /// The bounds are those of `reference::tolerance_for` on the task's graph, made for numbers of order 1, times the
-  /// largest magnitudes of what the call reads, of inputs and of constants, where these exceed 1. All memory is filled
-  /// with NaN first.
-  /// Cost: that of `reference::evaluate`, which is about a second for a billion operations. Throws what `run` does.
+  /// The bounds are those of `reference::tolerance_for` on the task's graph, which assumes numbers of order 1, times
+  /// the largest magnitudes of the call's inputs and constants, if these exceed 1. All memory is first filled with NaN.
+  /// Cost: that of `reference::evaluate`, about a second per billion operations. Throws as `run`.
   [[nodiscard]] std::vector<reference::Comparison> compare_calls(const reference::Tensors& values);
 
   /// Called after each kernel of an inference, with the number of its call.
   using Watch = std::function<void(std::size_t call)>;
   void execute(const Watch& watch);
-  /// A tensor that lives at present: an input, an output, or, within a watch, what the call read and computed.
+  /// A tensor that is alive: an input, an output or, during a watch, the inputs and results of the call.
   [[nodiscard]] reference::Array value(TensorId tensor) const;
 
   [[nodiscard]] const Network& network() const;
   [[nodiscard]] const Partition& partition() const;
-  /// One a task, in the order of the partition; `export_network` takes them.
+  /// One per task, in the order of the partition; for `export_network`.
   [[nodiscard]] const std::vector<codegen::Kernel>& kernels() const;
   /// Pieces of the shared block: tensors, then the workspaces of calls.
   [[nodiscard]] const std::vector<Lifetime>& lifetimes() const;
@@ -102,7 +100,7 @@ class CompiledNetwork {
 
 namespace tunewright::networks::detail {
 
-/// Bytes aligned as kernels want them.
+/// Memory with the alignment that kernels need.
 class KernelMemory {
  public:
   KernelMemory() = default;
@@ -149,7 +147,7 @@ struct CompiledNetwork::State {
   [[nodiscard]] std::byte* place(TensorId tensor) const {
     return block.data() + plan.memory.offsets[plan.piece_of.at(partition.storage[tensor])];
   }
-  /// Nothing is read before it is written; what would be, shows.
+  /// Fills the memory with NaN, so that reads of unwritten elements show.
   void poison() const { std::memset(block.data(), 0xff, plan.memory.bytes); }
 };
 

@@ -19,11 +19,13 @@ struct DefaultScheduleOptions {
   unsigned threads = 1;  ///< that draw; does not change the result
 };
 
-/// A schedule without any measurement, so that a network runs before it is tuned: of `candidates` random ones from
-/// `spaces::MultiLevelTiling`, that which `drafts::SymbolAnalyzer` ranks best.
+/// A schedule without measurements, so that a network runs before it is tuned: the best of `candidates` random
+/// schedules of `spaces::MultiLevelTiling`, ranked by `drafts::SymbolAnalyzer`.
 ///
-/// Errors: `std::invalid_argument` for 0 candidates and a task without a graph, `std::runtime_error` when nothing can
-/// be drawn for it. Cost: about a millisecond. Determinism: a function of task, candidates and seed.
+/// Errors: `std::invalid_argument` for 0 candidates and a task without a graph, `std::runtime_error` if the space has
+///         no schedule for it.
+/// Cost: about a millisecond.
+/// Determinism: a function of task, candidates and seed.
 [[nodiscard]] schedule::Schedule default_schedule(const Task& task, const DefaultScheduleOptions& options = {});
 
 /// The default schedule of each task.

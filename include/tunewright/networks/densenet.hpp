@@ -6,10 +6,10 @@
 
 namespace tunewright::networks {
 
-/// DenseNet-121: each layer reads what all layers of its block before it computed.
+/// DenseNet-121: each layer reads the results of all earlier layers of its block.
 ///
-/// Normalisations in front of a convolution read what others read, too, so they stay operators of their own; the others
-/// are folded.
+/// Normalisations before a convolution have inputs with other readers, so they stay separate operators; the others are
+/// folded.
 ///
 /// Paper: Huang et al., arXiv 1608.06993, as in torchvision. Shapes: image [n, 224, 224, 3]; result [n, 1000].
 /// Errors: as `resnet18`.

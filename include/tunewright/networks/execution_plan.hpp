@@ -16,46 +16,47 @@
 
 namespace tunewright::networks {
 
-/// How every buffer that a kernel is given is aligned, in bytes.
+/// Alignment in bytes of every buffer of a kernel.
 inline constexpr std::size_t kernel_alignment = 64;
 
-/// A constant in the order in which some kernel reads it.
+/// A constant in the layout of some kernel.
 struct PackedConstant {
   TensorId tensor = 0;   ///< of the network
-  loops::Buffer layout;  ///< without packing: row-major, and shared by all kernels that read it so
+  loops::Buffer layout;  ///< without packing: row-major, shared by all kernels with this layout
   [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(layout.bytes()); }
 };
 
-/// What a call gives its kernel for one buffer.
+/// The memory of one buffer of a call.
 struct BufferPlace {
   bool constant = false;
   std::size_t number = 0;  ///< among the constants, or among the pieces of shared memory
 };
 
-/// Everything about a network's inference that can be decided before there is memory: what runs in this process and
-/// what is exported follow the same plan.
+/// The parts of a network's inference that are decided before memory is allocated; execution in this process and
+/// exported code follow the same plan.
 struct ExecutionPlan {
   std::vector<Lifetime> lifetimes;                ///< of pieces of shared memory: tensors, then the workspaces of calls
   MemoryPlan memory;                              ///< where each piece lies
   std::map<TensorId, std::size_t> piece_of;       ///< by storage (`Partition::storage`)
-  std::vector<PackedConstant> constants;          ///< as kernels read them
+  std::vector<PackedConstant> constants;          ///< in the layouts of the kernels
   std::vector<std::vector<BufferPlace>> buffers;  ///< by call, in the order of its kernel's buffers
 };
 
-/// Plans the calls of `partition` with one kernel a task, in the order of its tasks.
+/// Plans the calls of `partition` with one kernel per task, in the order of its tasks.
 ///
-/// Inputs keep their memory throughout, so that an inference can be repeated, and outputs to the end.
+/// Inputs keep their memory during the whole inference, so that it can be repeated, and outputs to the end.
 ///
-/// Errors: `std::invalid_argument` for a partition of another network, for another number of kernels than tasks, and
-/// for a kernel whose buffers do not have the sizes of its task's tensors.
-/// Cost: quadratic in the number of calls. Determinism: a function of the arguments.
+/// Errors: `std::invalid_argument` for a partition of another network, for different numbers of kernels and tasks, and
+///         for a kernel whose buffers do not have the sizes of its task's tensors.
+/// Cost: quadratic in the number of calls.
+/// Determinism: a function of the arguments.
 [[nodiscard]] ExecutionPlan plan_execution(const Network& network, const Partition& partition,
                                            std::span<const codegen::Kernel> kernels);
 
 /// Throws `std::invalid_argument` unless `partition` was made of this network.
 void check_partition(const Network& network, const Partition& partition);
 
-/// Writes the constant in the order of `layout`, which takes `layout.bytes()`.
+/// Writes the constant in the layout `layout`, which takes `layout.bytes()`.
 void pack_constant(const loops::Buffer& layout, const reference::Array& values, std::byte* packed);
 
 }  // namespace tunewright::networks

@@ -14,7 +14,7 @@
 #include "tunewright/networks/partition.hpp"
 #include "tunewright/reference/evaluate.hpp"
 
-/// Whole networks for programs that do not use this library.
+/// Export of whole networks for programs that do not use this library.
 namespace tunewright::networks {
 
 /// Files written by `export_network`.
@@ -27,15 +27,16 @@ struct ExportedNetwork {
   codegen::ExportedRuntime runtime;  ///< threads in C, see `codegen::export_runtime`
 };
 
-/// Writes a network with its kernels, one a task, into `directory`, which is made if missing; `symbol` is `name` as a C
-/// identifier. The C code loads the weights, refuses files that are not its own, keeps inputs, outputs and what lies
-/// between them in one block of memory as `CompiledNetwork` does, looks rows up, and runs the kernels in order.
-/// `values` holds the constants, by tensor. Kernels may be for another family of processors than this machine's: the
-/// header then refuses to compile here. `remark` goes into the header's first line.
+/// Writes a network with its kernels, one per task, into `directory`, which is created if missing; `symbol` is `name`
+/// as a C identifier. The C code loads the weights, rejects foreign weight files, plans memory for inputs, outputs and
+/// intermediate tensors as `CompiledNetwork` does, performs lookups, and runs the kernels in order. `values` has the
+/// constants, by tensor. Kernels may be for another processor family than this machine's: the header then fails to
+/// compile on this machine. `remark` goes into the header's first line.
 ///
-/// Errors: `std::invalid_argument` for what `plan_execution` refuses, a missing or mismatched constant, and a kernel
-/// without an object file; `std::runtime_error` for an unwritable path.
-/// Cost: a pass over the constants. Determinism: the same arguments give the same bytes.
+/// Errors: `std::invalid_argument` for everything that `plan_execution` rejects, a missing or mismatched constant, and
+///         a kernel without an object file; `std::runtime_error` for an unwritable path.
+/// Cost: a pass over the constants.
+/// Determinism: the same arguments give the same bytes.
 ExportedNetwork export_network(const Network& network, const Partition& partition,
                                std::span<const codegen::Kernel> kernels, const reference::Tensors& values,
                                std::string_view name, const std::filesystem::path& directory,
@@ -65,7 +66,7 @@ ExportedNetwork export_network(const Network& network, const Partition& partitio
 
 namespace tunewright::networks::detail {
 
-/// The C of one network.
+/// The C code of one network.
 class NetworkText {
  public:
   NetworkText(const Network& network, const Partition& partition, std::span<const codegen::Kernel> kernels,
@@ -96,7 +97,7 @@ class NetworkText {
   [[nodiscard]] std::size_t offset(TensorId tensor) const {
     return plan_.memory.offsets[plan_.piece_of.at(partition_.storage[tensor])];
   }
-  /// Calls `f(function, tensor, type)` for the functions that lead to inputs, or to outputs.
+  /// Calls `f(function, tensor, type)` for the functions that access inputs, or outputs.
   template <class F>
   void for_each_accessor(bool is_input, const F& f) const;
   [[nodiscard]] std::string declarations(bool is_input) const;

@@ -12,8 +12,8 @@ namespace tunewright::networks {
 
 struct Gpt2Options {
   std::int64_t batch = 1;
-  std::int64_t tokens = 128;  ///< of each sequence that are computed; 1 in a step of decoding
-  std::int64_t past = 0;      ///< tokens of each sequence whose keys and values are given
+  std::int64_t tokens = 128;  ///< tokens per sequence to compute; 1 in a decoding step
+  std::int64_t past = 0;      ///< tokens per sequence with given keys and values
   TransformerShape shape = {};
   std::int64_t vocabulary = 50257;
   std::int64_t positions = 1024;  ///< at least past + tokens
@@ -23,15 +23,16 @@ struct Gpt2Options {
 /// GPT-2 with its language model head, whose weights are the token embeddings.
 ///
 /// Inputs: "input_ids" [batch * tokens] of int32, and with a past, for each layer l, "past.l.key" and "past.l.value"
-/// [batch, past, hidden], heads side by side. Outputs: logits [batch * tokens, vocabulary], then of each layer keys and
-/// values [batch, past + tokens, hidden], which are the past of the next step.
+/// [batch, past, hidden], heads side by side. Outputs: logits [batch * tokens, vocabulary], then for each layer keys
+/// and values [batch, past + tokens, hidden], which are the past of the next step.
 ///
 /// Paper: Radford et al., Language Models are Unsupervised Multitask Learners, 2019. Errors: `std::invalid_argument`
-/// for members that are not positive, more tokens than positions, and heads that do not divide the hidden size.
-/// Deviates: the caches are copied when they grow; released runtimes do so, or write in place.
+///        for members that are not positive, more tokens than positions, and a hidden size that is not a multiple of
+///        the heads.
+/// Deviates: the caches are copied when they grow; released runtimes do so or write in place.
 [[nodiscard]] Network gpt2(const Gpt2Options& options);
 
-/// GPT-2 small over whole prompts.
+/// GPT-2 small for whole prompts.
 [[nodiscard]] Network gpt2_prefill(std::int64_t batch = 1, std::int64_t tokens = 128);
 /// GPT-2 small for one token after `past` others.
 [[nodiscard]] Network gpt2_decode(std::int64_t batch = 1, std::int64_t past = 128);
@@ -49,7 +50,7 @@ struct Gpt2Options {
 
 namespace tunewright::networks::detail {
 
-/// One attention layer; the keys and values that it used are added to `caches`.
+/// One attention layer; its keys and values are appended to `caches`.
 TUNEWRIGHT_INLINE Tensor gpt2_attention(LayerBuilder& layers, const Tensor& x, std::int64_t l,
                                         const Gpt2Options& options, std::vector<Tensor>& caches) {
   namespace op = program::operators;
@@ -70,7 +71,7 @@ TUNEWRIGHT_INLINE Tensor gpt2_attention(LayerBuilder& layers, const Tensor& x, s
   const Tensor values = cache("value", 2 * hidden);
   caches.insert(caches.end(), {keys, values});
   const Tensor scores = op::attention_scores(graph, qkv, heads, keys, heads);
-  // A single token may see all others.
+  // A single token may attend to all others.
   const Tensor weights = attention_weights(graph, scores, heads.head_size, options.tokens > 1);
   const Tensor mixed = op::attention_values(graph, weights, values, heads);
   return layers.dense(op::reshape(graph, mixed, x.shape, "heads"), layer + ".c_proj", hidden);

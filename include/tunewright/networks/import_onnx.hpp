@@ -8,12 +8,12 @@
 
 namespace tunewright::networks {
 
-/// A network from an ONNX file, as `torch.onnx.export` and `onnx.helper` write them, with its weights. Inputs and
-/// outputs keep the shapes of the file, except that int64 becomes int32; in between images are channels last.
+/// Imports a network with its weights from an ONNX file written by `torch.onnx.export` or `onnx.helper`. Inputs and
+/// outputs keep the shapes of the file, except that int64 becomes int32; internally, images are channels last.
 ///
-/// Errors: those of `onnx::read_model` and `onnx::convert`; among them `UnsupportedModel`, which lists every node that
-/// cannot be imported with what to do about it.
-/// Cost: reading the file, and what of it can be computed ahead of time; seconds for a hundred million weights.
+/// Errors: those of `onnx::read_model` and `onnx::convert`, among them `UnsupportedModel`, which lists every
+///         unsupported node with a remedy.
+/// Cost: reading the file and constant folding; seconds for a hundred million weights.
 /// Determinism: a function of the file and the options.
 [[nodiscard]] inline ImportedNetwork import_onnx(const std::filesystem::path& path, const OnnxOptions& options = {}) {
   return onnx::convert(onnx::read_model(path, options.most_file_bytes), options);

@@ -6,10 +6,10 @@
 
 namespace tunewright::networks {
 
-/// Inception-V3 at inference: without the auxiliary head, which only training runs, but whose parameters are counted.
+/// Inception-V3 for inference: without the auxiliary head, which only training uses, but whose parameters are counted.
 ///
 /// Paper: Szegedy et al., arXiv 1512.00567, as in torchvision. Shapes: image [n, 299, 299, 3]; result [n, 1000].
-/// Errors: as `resnet18`; images are of at least 75 pixels.
+/// Errors: as `resnet18`; images must have at least 75 pixels.
 [[nodiscard]] Network inception_v3(const ImageClassifier& options = {});
 
 }  // namespace tunewright::networks
@@ -25,13 +25,13 @@ namespace tunewright::networks {
 
 namespace tunewright::networks::detail {
 
-/// The mixed blocks of Inception-V3, named by the letters that torchvision gives them. Each reads `x` and replaces it.
+/// The mixed blocks of Inception-V3, with torchvision's letters as names. Each reads `x` and replaces it.
 class InceptionBlocks {
  public:
   InceptionBlocks(LayerBuilder& layers, const ImageClassifier& options, Tensor x)
       : layers_(layers), options_(options), x_(std::move(x)) {}
 
-  /// One more convolution, with batch normalisation and ReLU, that reads `x`.
+  /// A further convolution of `x`, with batch normalisation and ReLU.
   Tensor conv(const Tensor& x, const std::string& layer, std::int64_t channels, PerDimension<2> kernel = 1,
               PerDimension<2> stride = 1, PerDimension<2> padding = 0) {
     return layers_.conv(

@@ -20,7 +20,7 @@ using program::operators::PerDimension;
 
 enum class Activation : std::uint8_t { None, Relu, Relu6, Gelu, GeluTanh };
 
-/// What follows the products of a convolution.
+/// What follows a convolution.
 enum class After : std::uint8_t {
   BatchNorm,  ///< batch normalisation, folded: a weight and a bias remain, while the scale and the shift are counted
   Bias,
@@ -36,26 +36,25 @@ struct ConvLayer {
   Activation activation = Activation::Relu;
 };
 
-/// Builds a network layer by layer: adds the operators of each layer and the constants it owns, named
-/// `<layer>.<constant>`, and counts what training learns. Images are channels last. Layers throw
-/// `std::invalid_argument` as the operators they are made of do.
+/// Builds a network layer by layer: adds the operators of each layer and its constants, named `<layer>.<constant>`, and
+/// counts trainable parameters. Images are channels last. Layers throw `std::invalid_argument` as their operators do.
 class LayerBuilder {
  public:
-  /// The graph so far, for operators that no layer has.
+  /// The graph so far, for operators without a layer.
   [[nodiscard]] ComputeGraph& graph() noexcept { return *graph_; }
 
-  /// A constant that training learns.
+  /// A trainable constant.
   Tensor weight(std::string name, const std::vector<std::int64_t>& shape);
 
-  /// Counts numbers that are learned but not part of the graph: scales of folded normalisations, auxiliary heads.
+  /// Counts trainable numbers that are not part of the graph: scales of folded normalisations, auxiliary heads.
   void count_parameters(std::int64_t count) noexcept { parameters_ += count; }
 
   /// Convolution, what follows it, and an activation.
   Tensor conv(const Tensor& x, const std::string& layer, const ConvLayer& options);
-  /// The same with each channel by itself; `options.channels` is ignored.
+  /// The same for each channel separately; `options.channels` is ignored.
   Tensor depthwise_conv(const Tensor& x, const std::string& layer, const ConvLayer& options);
 
-  /// x * scale + shift, one of each a channel: a batch normalisation that no convolution in front can take up.
+  /// x * scale + shift per channel: a batch normalisation that cannot be folded into a preceding convolution.
   Tensor batch_norm(const Tensor& x, const std::string& layer, Activation activation);
 
   /// x [rows, in] times weight [in, out], plus bias [out], and an activation.
@@ -63,7 +62,7 @@ class LayerBuilder {
 
   Tensor layer_norm(const Tensor& x, const std::string& layer, double epsilon);
 
-  /// Rows of a table of weights, picked by the input `ids`, whose shape says how many; see `Lookup`.
+  /// Rows of a table of weights, selected by the input `ids`, whose shape gives their number; see `Lookup`.
   struct Embedding {
     Tensor rows;   ///< [count, columns]
     Tensor table;  ///< [entries, columns]
@@ -73,7 +72,7 @@ class LayerBuilder {
 
   Tensor activate(const Tensor& x, Activation activation);
 
-  /// The network built so far, with its outputs in the order of `outputs`. The builder begins another one.
+  /// The network built so far, with its outputs in the order of `outputs`. The builder then starts another one.
   [[nodiscard]] Network finish(std::string name, const std::vector<Tensor>& outputs);
 
  private:
@@ -84,13 +83,12 @@ class LayerBuilder {
   std::int64_t parameters_ = 0;
 };
 
-/// What image classifiers have in common. Other values than those of the publication make small networks of the same
-/// structure.
+/// Common options of image classifiers. Other values than the published ones give small networks of the same structure.
 struct ImageClassifier {
   std::int64_t batch = 1;
-  std::optional<std::int64_t> image_size{};  ///< height and width of the input; nothing: as published
+  std::optional<std::int64_t> image_size{};  ///< height and width of the input; empty: as published
   std::int64_t classes = 1000;
-  double width = 1;  ///< factor on numbers of channels, which stay at least 1
+  double width = 1;  ///< factor for the numbers of channels, which stay at least 1
 
   [[nodiscard]] std::int64_t scaled(std::int64_t channels) const;
   /// Throws `std::invalid_argument` unless the members are positive and the image is at least `least_image`.
@@ -100,7 +98,7 @@ struct ImageClassifier {
 /// The input "image" [batch, size, size, 3], where `published_size` is that of the publication.
 Tensor image_input(LayerBuilder& layers, const ImageClassifier& options, std::int64_t published_size = 224);
 
-/// [n, h, w, c] to [n, c] by the mean of each channel, and a dense layer to the classes.
+/// Averages each channel, [n, h, w, c] to [n, c], and applies a dense layer to the classes.
 Tensor pooled_classifier(LayerBuilder& layers, const Tensor& x, const std::string& layer, std::int64_t classes);
 
 }  // namespace tunewright::networks

@@ -9,28 +9,30 @@
 
 namespace tunewright::networks {
 
-/// A piece of memory that holds something from step `first` to step `last`, both included.
+/// A piece of memory that is in use from step `first` to step `last`, both included.
 struct Lifetime {
   std::size_t bytes = 0;
   std::size_t first = 0;
   std::size_t last = 0;
 };
 
-/// Where in one block of memory each piece lies.
+/// The position of each piece in one block of memory.
 struct MemoryPlan {
   std::vector<std::size_t> offsets;  ///< one a piece, multiples of the alignment
   std::size_t bytes = 0;             ///< of the whole block
 };
 
-/// Places pieces such that two that live at the same step do not overlap: the largest first, each in the smallest gap
-/// between those already placed that live with it.
+/// Places pieces such that pieces in use at the same step do not overlap: the largest first, each in the smallest gap
+/// between the placed pieces whose lifetimes overlap with its own.
 ///
 /// Paper: Pisarchyk and Lee, arXiv 2001.03288, "greedy by size for offset calculation".
-/// Errors: `std::invalid_argument` for a piece that ends before it begins, and an alignment that is no power of two.
-/// Cost:   quadratic in the number of pieces. Determinism: a function of the arguments.
+/// Errors: `std::invalid_argument` for a piece that ends before it begins, and an alignment that is not a power of two.
+/// Cost:   quadratic in the number of pieces.
+/// Determinism: a function of the arguments.
 [[nodiscard]] MemoryPlan plan_memory(std::span<const Lifetime> pieces, std::size_t alignment = 64);
 
-/// What no plan can do without: the most that lives at one step, each piece rounded up to the alignment.
+/// A lower bound of every plan: the maximum over steps of the memory in use, with each piece rounded up to the
+/// alignment.
 [[nodiscard]] std::size_t least_memory(std::span<const Lifetime> pieces, std::size_t alignment = 64);
 
 }  // namespace tunewright::networks

@@ -6,7 +6,7 @@
 
 namespace tunewright::networks {
 
-/// MobileNet-V2: blocks that widen, convolve each channel by itself, and narrow without an activation.
+/// MobileNet-V2: blocks that expand channels, apply a depthwise convolution, and project without an activation.
 ///
 /// Paper: Sandler et al., arXiv 1801.04381, as in torchvision. Shapes: image [n, 224, 224, 3]; result [n, 1000].
 /// Errors: as `resnet18`.

@@ -9,42 +9,42 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 
-/// Whole models (ResNet, BERT, GPT-2, ...) as compute graphs: what is tuned and run here. The neural networks of cost
-/// models are `nn/` and `models/`.
+/// Whole models (ResNet, BERT, GPT-2, ...) as compute graphs, to be tuned and run. The neural networks of cost models
+/// are in `nn/` and `models/`.
 namespace tunewright::networks {
 
 using program::ComputeGraph;
 using program::TensorId;
 
-/// Rows of a table picked by numbers: rows[t, c] = table[ids[t], c].
+/// A table lookup: rows[t, c] = table[ids[t], c].
 ///
-/// Index expressions are quasi-affine in the axes, so no operator can read at an address that another tensor holds.
-/// A lookup is therefore a copy that happens before the graph runs: `rows` is an input of the graph.
+/// Index expressions are quasi-affine in the axes, so no operator can read at data-dependent addresses. A lookup is
+/// therefore a copy before the graph runs: `rows` is an input of the graph.
 struct Lookup {
-  TensorId rows = 0;   ///< input [.., columns]: one row a number
+  TensorId rows = 0;   ///< input [.., columns]: one row per index
   TensorId table = 0;  ///< constant [entries, columns]
   TensorId ids = 0;    ///< input of int32, from 0 to entries - 1
 };
 
-/// A model at inference: one compute graph whose weights are its constants.
+/// A model for inference: one compute graph whose constants are the weights.
 struct Network {
   std::string name;
   std::shared_ptr<const ComputeGraph> graph;
   std::vector<TensorId> outputs;  ///< what the model returns, in its order; also others than `graph->outputs()`
   std::vector<Lookup> lookups;
-  /// Numbers that training learns: weights before batch normalisation was folded into them, without the running
-  /// statistics, and with what only training uses.
+  /// Number of trainable parameters: weights before batch normalisation was folded into them, without running
+  /// statistics, including training-only parts.
   std::int64_t parameters = 0;
 };
 
-/// The graph of a network. Throws `std::invalid_argument` where there is none.
+/// The graph of a network. Throws `std::invalid_argument` if there is none.
 [[nodiscard]] const ComputeGraph& graph_of(const Network& network);
 
-/// Inputs that a user gives: those of the graph that no lookup fills in. Throws as `graph_of`.
+/// Inputs that a user provides: those of the graph without the rows of lookups. Throws as `graph_of`.
 [[nodiscard]] std::vector<TensorId> inputs(const Network& network);
 
-/// Multiply-accumulates of products of two tensors: those of convolutions, matrix products and attention. This is what
-/// publications call MACs (and at times FLOPs); sums of poolings and normalisations do not count.
+/// Multiply-accumulates of products of two tensors, in convolutions, matrix products and attention. Publications call
+/// them MACs (and sometimes FLOPs); sums in pooling and normalisation do not count.
 [[nodiscard]] double multiply_accumulates(const ComputeGraph& graph);
 
 }  // namespace tunewright::networks

@@ -13,45 +13,46 @@
 
 namespace tunewright::networks {
 
-/// One run of a task's kernel in a network.
+/// One call of a task's kernel in a network.
 struct TaskCall {
-  std::size_t task = 0;           ///< its number in `Partition::tasks`
+  std::size_t task = 0;           ///< index in `Partition::tasks`
   std::vector<TensorId> tensors;  ///< of the network, by tensor number of the task's graph
-  TensorId output = 0;            ///< of the network: what the kernel computes
+  TensorId output = 0;            ///< of the network: the result of the kernel
 };
 
-/// A network cut into tasks.
+/// A network partitioned into tasks.
 struct Partition {
   std::vector<WeightedTask> tasks;  ///< distinct ones, in the order of their first call; weights are occurrences
   std::vector<TaskCall> calls;      ///< in an order in which each reads what earlier ones computed
-  /// For each tensor of the network the tensor whose memory it is: for a reshaped tensor, what was reshaped.
+  /// For each tensor of the network, the tensor whose memory it uses: for a reshaped tensor, the original.
   std::vector<TensorId> storage;
   std::uint64_t graph_hash = 0;  ///< `program::stable_hash` of the network's graph
 };
 
-/// Cuts a network into tasks for `target`, each with one output.
+/// Partitions a network into tasks for `target`, each with one output.
 ///
-/// A task begins with an operator and takes in what can be computed along with it without anyone else seeing the values
-/// in between. Those are found by post-dominators: when all that is read of a task's last tensor t comes together again
-/// in one operator p, then p and all operators between t and p may join it. They do
+/// A task starts with an operator and fuses operators that can be computed with it, if no other task needs the
+/// intermediate values. Post-dominators determine them: if all readers of a task's last tensor t meet in one operator
+/// p, then p and all operators between t and p may join it. They do
 ///
-///   - behind an operator with reuse (convolution, matrix product): while they have its shape and read each other point
-///     by point: bias, folded normalisation, residual addition, activation, mask;
-///   - behind other operators: also while they go over the same rows: softmax and layer normalisation, with their
-///     reductions, become one task each, pooling takes in its division, and elementwise operators their like.
+///   - after an operator with reuse (convolution, matrix product): if they have its shape and read each other
+///     pointwise: bias, folded normalisation, residual addition, activation, mask;
+///   - after other operators: also if they iterate over the same rows: softmax and layer normalisation, with their
+///     reductions, become one task each, pooling includes its division, and elementwise operators fuse.
 ///
-/// Of two tasks that could take in the same residual addition, the one further from the inputs does: it is computed
-/// last, and in all blocks of a network it is the same branch. An operator that only
-/// moves or pads a single tensor for a single reader joins its reader. Reshapes are no task: they share memory.
-/// Tasks are the same when their graphs are (`program::stable_hash`), whatever tensors are called.
+/// If two tasks could fuse the same residual addition, the one further from the inputs does: it is computed last, and
+/// in all blocks of a network it is the same branch. An operator that only moves or pads a single tensor for a single
+/// reader joins its reader. Reshapes are not tasks, because they share memory. Tasks are equal if their graphs are
+/// (`program::stable_hash`), whatever the names of tensors.
 ///
 /// Errors: `std::invalid_argument` for a network without a graph, and for outputs that its graph does not compute.
-/// Cost: some milliseconds for a hundred layers. Determinism: a function of the arguments.
+/// Cost: some milliseconds for a hundred layers.
+/// Determinism: a function of the arguments.
 /// Deviates from Ansor (Zheng et al., OSDI 2020), which takes its tasks from Relay's fusion: there softmax and layer
-/// normalisation fuse by the kind of their operators, here by what the operators read.
+/// normalisation fuse by operator kind, here by data flow.
 [[nodiscard]] Partition partition(const Network& network, const Target& target);
 
-/// A table for people: of each task occurrences, floating-point operations of one run, and the share of the network's.
+/// A table of the tasks: occurrences, floating-point operations per run, and the share of the network's.
 [[nodiscard]] std::string to_string(const Partition& partition);
 
 }  // namespace tunewright::networks
@@ -94,9 +95,9 @@ class Grouping {
   [[nodiscard]] bool has_reuse(TensorId id) const {
     return op(id).has_reduction() && program::needs_multi_level_tiling(op(id));
   }
-  /// Nearest operator that all ways from each tensor to the outputs go through; `size()` where there is none.
+  /// The nearest operator on all paths from each tensor to the outputs; `size()` if there is none.
   void find_post_dominators(const Network& network);
-  /// Operators behind `from` on ways to its post-dominator `to`, which comes last.
+  /// Operators after `from` on paths to its post-dominator `to`, which comes last.
   [[nodiscard]] std::vector<TensorId> between(TensorId from, TensorId to) const;
   [[nodiscard]] bool may_join(TensorId id, TensorId anchor, const std::vector<TensorId>& region) const;
   /// Starts a group at `anchor` and lets it grow.
@@ -141,8 +142,8 @@ TUNEWRIGHT_INLINE std::vector<std::vector<TensorId>> Grouping::groups() const {
 }
 
 TUNEWRIGHT_INLINE void Grouping::find_post_dominators(const Network& network) {
-  // In a graph without cycles it is the nearest common ancestor of all readers in the tree of post-dominators itself,
-  // whose root is an exit behind all outputs.
+  // In an acyclic graph it is the nearest common ancestor of all readers in the tree of post-dominators, whose root is
+  // an exit after all outputs.
   const auto exit = static_cast<TensorId>(graph_->size());
   post_dominator_.assign(graph_->size() + 1, exit);
   std::vector<std::size_t> depth(graph_->size() + 1, 0);
@@ -277,7 +278,7 @@ TUNEWRIGHT_INLINE std::string shape_text(const std::vector<std::int64_t>& shape)
   return text.empty() ? "1" : text;
 }
 
-/// Its operators, the shape of what it computes, and the shapes of what its first reduction reads.
+/// Its operators, the shape of its result, and the shapes of the inputs of its first reduction.
 TUNEWRIGHT_INLINE std::string task_name(const ComputeGraph& graph) {
   std::string name;
   std::string from;

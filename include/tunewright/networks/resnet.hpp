@@ -9,8 +9,8 @@ namespace tunewright::networks {
 /// ResNet-18: blocks of two 3x3 convolutions.
 ///
 /// Paper: He et al., arXiv 1512.03385, as in torchvision. Shapes: image [n, 224, 224, 3]; result [n, 1000].
-/// Errors of this and of the other image classifiers: `std::invalid_argument` for members that are not positive and
-/// images too small to be halved as often as the network does.
+/// Errors of this and the other image classifiers: `std::invalid_argument` for members that are not positive and images
+/// too small for the network's downsampling.
 [[nodiscard]] Network resnet18(const ImageClassifier& options = {});
 
 /// ResNet-50: blocks of 1x1, 3x3 and 1x1 convolutions.
@@ -41,7 +41,7 @@ struct ResNetShape {
   std::int64_t bottleneck_width = 1;  ///< factor on the channels of 3x3 convolutions
 };
 
-/// One residual block: `channels` within, four times as many behind a bottleneck.
+/// One residual block: `channels` inside, four times as many after a bottleneck.
 TUNEWRIGHT_INLINE Tensor residual_block(LayerBuilder& layers, const Tensor& x, const std::string& layer,
                                         const ImageClassifier& options, const ResNetShape& shape, std::int64_t channels,
                                         std::int64_t stride) {

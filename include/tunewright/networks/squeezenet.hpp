@@ -10,7 +10,7 @@ namespace tunewright::networks {
 ///
 /// Paper: Iandola et al., arXiv 1602.07360; 1.1 as in torchvision. Shapes: image [n, 224, 224, 3]; result [n, 1000].
 /// Errors: as `resnet18`.
-/// Deviates for other image sizes: poolings drop the rest of a window, where torchvision rounds up; at 224 there is
+/// Deviates for other image sizes: poolings drop incomplete windows, while torchvision rounds up; at 224 there are
 /// none.
 [[nodiscard]] Network squeezenet1_1(const ImageClassifier& options = {});
 

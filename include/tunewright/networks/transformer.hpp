@@ -7,8 +7,8 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/networks/layers.hpp"
 
-/// What transformers are made of. Tokens of all sequences are the rows of one matrix [batch * tokens, hidden], so that
-/// dense layers are plain matrix products; attention sees them as [batch, tokens, ..], which is the same memory.
+/// Building blocks of transformers. Tokens of all sequences are the rows of one matrix [batch * tokens, hidden], so
+/// that dense layers are plain matrix products; attention views the same memory as [batch, tokens, ..].
 namespace tunewright::networks {
 
 struct TransformerShape {
@@ -17,23 +17,23 @@ struct TransformerShape {
   std::int64_t heads = 12;
   std::int64_t feed_forward = 3072;
 
-  /// Throws `std::invalid_argument` unless the members are positive and the heads divide the hidden size.
+  /// Throws `std::invalid_argument` unless the members are positive and the hidden size is a multiple of the heads.
   void check(const std::string& network) const;
 };
 
-/// How many tokens attend to how many.
+/// Numbers of tokens that attend, and that are attended to.
 struct Sequences {
   std::int64_t batch = 1;
   std::int64_t tokens = 1;
 };
 
-/// Multi-head attention of each sequence to itself, with one dense layer for queries, keys and values ("qkv") and one
-/// for the result ("output"). Shapes: x [batch * tokens, hidden], result the same.
+/// Multi-head self-attention of each sequence, with one dense layer for queries, keys and values ("qkv") and one for
+/// the result ("output"). Shapes: x [batch * tokens, hidden], result the same.
 Tensor self_attention(LayerBuilder& layers, const Tensor& x, const std::string& layer, const TransformerShape& shape,
                       const Sequences& sequences);
 
-/// The weights of attention to values: softmax of scores over the square root of the head size. The scores are
-/// [batch, heads, rows, columns]; `causal` hides from each row the columns of later tokens.
+/// Attention weights: softmax of scores over the square root of the head size. The scores are [batch, heads, rows,
+/// columns]; `causal` masks later tokens.
 Tensor attention_weights(ComputeGraph& graph, const Tensor& scores, std::int64_t head_size, bool causal);
 
 /// Two dense layers ("fc1", "fc2") with an activation in between.

@@ -6,30 +6,30 @@
 #include "tunewright/networks/network.hpp"
 #include "tunewright/reference/evaluate.hpp"
 
-/// Weights and inputs of networks, and what the reference makes of them.
+/// Weights and inputs of networks, and their reference evaluation.
 namespace tunewright::networks {
 
-/// Values for all inputs and constants of a network, by tensor, that keep activations in the range of numbers that
-/// trained networks have: what products are summed over is scaled by 1 over the square root of the number of terms
-/// (twice that variance, He et al., arXiv 1502.01852, since about half of the operands are zeros behind ReLU), other
-/// floating-point numbers are uniform in [-1, 1), and numbers that lookups use are uniform among the rows.
+/// Values for all inputs and constants of a network, by tensor, that keep activations in the range of trained networks:
+/// factors of sums are scaled by 1 over the square root of the number of terms (twice that variance, He et al., arXiv
+/// 1502.01852, because about half of the operands after ReLU are zeros), other floating-point numbers are uniform in
+/// [-1, 1), and lookup indices are uniform among the rows.
 ///
 /// Determinism: a function of the network and of `rng`, which is not advanced; each tensor has its own stream.
 [[nodiscard]] reference::Tensors random_values(const Network& network, const Rng& rng);
 
-/// Throws `std::invalid_argument` unless `tensors` has one array a tensor of the network, and that of tensor `id` has
+/// Throws `std::invalid_argument` unless `tensors` has one array per tensor of the network, and that of tensor `id` has
 /// its type and shape.
 void check_array(const Network& network, TensorId id, const reference::Tensors& tensors);
 
-/// The rows of `table` that `ids` picks. Throws `std::invalid_argument` for numbers that are no row of it.
+/// The rows of `table` selected by `ids`. Throws `std::invalid_argument` for indices outside the table.
 [[nodiscard]] reference::Array looked_up(const Network& network, const Lookup& lookup, const reference::Array& table,
                                          const reference::Array& ids);
 
-/// Fills in what lookups pick: `tensors` holds the inputs of `inputs(network)` and the constants. Throws as
-/// `check_array` and `looked_up`.
+/// Performs the lookups: `tensors` has the inputs of `inputs(network)` and the constants. Throws as `check_array` and
+/// `looked_up`.
 void fill_lookups(const Network& network, reference::Tensors& tensors);
 
-/// Every tensor of the network by `reference::evaluate`, lookups included.
+/// Every tensor of the network by `reference::evaluate`, including lookups.
 [[nodiscard]] reference::Tensors evaluate(const Network& network, reference::Tensors tensors,
                                           const reference::EvaluateOptions& options = {});
 

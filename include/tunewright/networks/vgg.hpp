@@ -10,8 +10,8 @@ namespace tunewright::networks {
 ///
 /// Paper: Simonyan and Zisserman, arXiv 1409.1556, as in torchvision. Shapes: image [n, 224, 224, 3]; result [n, 1000].
 /// Errors: as `resnet18`.
-/// Deviates for other image sizes: the first dense layer takes what the convolutions leave, where torchvision resamples
-/// it to 7x7.
+/// Deviates for other image sizes: the first dense layer takes the output of the convolutions, while torchvision
+/// resamples it to 7x7.
 [[nodiscard]] Network vgg16(const ImageClassifier& options = {});
 
 }  // namespace tunewright::networks

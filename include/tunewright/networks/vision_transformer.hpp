@@ -19,11 +19,11 @@ struct VisionTransformerOptions {
   std::string name = "vit_b_16";
 };
 
-/// ViT-B/16: patches of the image, and one learned token that the classifier reads, through a transformer.
+/// ViT-B/16: a transformer over patches of the image and one learned token, which the classifier reads.
 ///
 /// Paper: Dosovitskiy et al., arXiv 2010.11929, as in torchvision. Shapes: image [n, 224, 224, 3]; result [n, 1000].
-/// Errors: `std::invalid_argument` for members that are not positive, an image that is no multiple of the patch, and
-/// heads that do not divide the hidden size.
+/// Errors: `std::invalid_argument` for members that are not positive, an image that is not a multiple of the patch, and
+///         a hidden size that is not a multiple of the heads.
 [[nodiscard]] Network vision_transformer(const VisionTransformerOptions& options = {});
 
 }  // namespace tunewright::networks
@@ -77,7 +77,7 @@ TUNEWRIGHT_INLINE Network vision_transformer(const VisionTransformerOptions& opt
                                     options.shape, Activation::Gelu);
     x = op::add(graph, fed, x);
   }
-  // Only the first token goes on; each is normalised by itself.
+  // Only the first token is used; each token is normalised separately.
   const Tensor first = op::slice(graph, x, {.extent = options.batch, .step = tokens}, "first_tokens");
   const Tensor logits = layers.dense(layers.layer_norm(first, "encoder.ln", epsilon), "heads.head", options.classes);
   return layers.finish(options.name, {logits});

@@ -12,19 +12,19 @@
 #include "tunewright/networks/memory_plan.hpp"
 #include "tunewright/reference/evaluate.hpp"
 
-/// The file that an exported network loads its constants from.
+/// The file with the constants of an exported network.
 ///
 ///   bytes 0-7    "TWWEIGHT"
 ///   bytes 8-15   version of the format: 1
-///   bytes 16-23  identity of what the file is for: network, constants, and the order that kernels read them in
-///   bytes 24-31  bytes behind the header
-///   bytes 32-39  check sum of the bytes behind the header
+///   bytes 16-23  identity of its use: network, constants, and the layouts of the kernels
+///   bytes 24-31  number of bytes after the header
+///   bytes 32-39  checksum of the bytes after the header
 ///   bytes 40-63  zeros
-///   from 64 on   the constants, each filled up with zeros to a multiple of 64 bytes
+///   from 64 on   the constants, each padded with zeros to a multiple of 64 bytes
 ///
-/// Numbers are unsigned, of 64 bits, little-endian. The check sum goes over numbers of 64 bits: from the first value
-/// on, s becomes t ^ (t >> 32) with t = (s ^ number) * 0x9e3779b97f4a7c15 modulo 2^64. Each step is one to one in s and
-/// in the number, so that a change of a single number never goes unnoticed.
+/// Numbers are unsigned 64-bit little-endian. The checksum is over 64-bit numbers: from the first value on, s becomes t
+/// ^ (t >> 32) with t = (s ^ number) * 0x9e3779b97f4a7c15 modulo 2^64. Each step is bijective in s and in the number,
+/// so that a change of a single number is always detected.
 namespace tunewright::networks {
 
 inline constexpr std::size_t weights_header_bytes = 64;
@@ -32,19 +32,18 @@ inline constexpr std::uint64_t weights_file_version = 1;
 inline constexpr std::uint64_t weights_check_sum_start = 0xcbf29ce484222325;
 inline constexpr std::uint64_t weights_check_sum_factor = 0x9e3779b97f4a7c15;
 
-/// Where in the file each constant lies, behind the header.
+/// The position of each constant in the file, after the header.
 struct WeightsLayout {
   std::vector<std::size_t> offsets;
   std::size_t bytes = 0;  ///< of all
 };
 [[nodiscard]] WeightsLayout weights_layout(std::span<const PackedConstant> constants);
 
-/// Equal for files whose constants one exported network can use in place of another's: those of the same graph and
-/// layouts.
+/// Equal for files whose constants are interchangeable for an exported network: those of the same graph and layouts.
 [[nodiscard]] std::uint64_t weights_identity(std::uint64_t graph_hash, std::span<const PackedConstant> constants);
 
-/// Writes the file, one constant after the other; the header comes last, so that a file that is not finished is none.
-/// `values` holds the constants, by tensor of the network. Throws `std::runtime_error` for an unwritable path.
+/// Writes the file, one constant after the other, and the header last, so that an unfinished file is invalid. `values`
+/// has the constants, by tensor of the network. Throws `std::runtime_error` for an unwritable path.
 /// Cost: a pass over the constants; memory for the largest one.
 void write_weights(const std::filesystem::path& path, std::uint64_t identity, std::span<const PackedConstant> constants,
                    const reference::Tensors& values);

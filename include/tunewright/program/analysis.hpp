@@ -10,14 +10,13 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 
-/// Facts about operators and graphs that search spaces and cost models ask for.
+/// Analyses of operators and graphs for search spaces and cost models.
 ///
-/// Those about one operator take the operator itself, so that they hold for a stage whose body a schedule has
-/// rewritten just as well as for a vertex of the graph. The rules are those of Ansor (Zheng et al., OSDI
-/// 2020, section 4.1).
+/// Analyses of one operator take the operator itself, so that they also work for a stage whose body a schedule has
+/// rewritten. The rules are those of Ansor (Zheng et al., OSDI 2020, section 4.1).
 namespace tunewright::program {
 
-/// All reads of one tensor in a body, one index list a read.
+/// All reads of one tensor in a body, with one index list per read.
 struct Reads {
   TensorId tensor = 0;
   std::vector<std::vector<IndexExpr>> accesses;
@@ -32,13 +31,13 @@ struct AccessPattern {
   bool axis_missing = false;     ///< some spatial axis is not used
   bool axis_duplicated = false;  ///< some spatial axis is used twice
   bool same_order = true;        ///< axes are used in increasing order
-  /// A simple read that uses each axis once, in order: what an elementwise operator does.
+  /// A simple read that uses each axis once, in order, as elementwise operators do.
   [[nodiscard]] bool elementwise() const noexcept { return simple && !axis_missing && !axis_duplicated && same_order; }
 };
 
 namespace detail {
 
-/// The spatial axis an index is, up to a constant.
+/// The spatial axis of an index, if the index is an axis plus a constant.
 [[nodiscard]] std::optional<Var> shifted_axis(const Operator& reader, const IndexExpr& index);
 
 /// Operations of one evaluation of an expression of an operator of type `type`.
@@ -48,36 +47,36 @@ namespace detail {
 
 [[nodiscard]] AccessPattern access_pattern(const Operator& reader, const std::vector<IndexExpr>& indices);
 
-/// True when the operator can be inlined into its readers: it reduces nothing, has no branch that would keep a
-/// reader from being vectorised, and reads everything in axis order.
+/// Whether the operator can be inlined into its readers: it is not a reduction, has no branch that would prevent
+/// vectorization of a reader, and reads everything in axis order.
 [[nodiscard]] bool inlineable(const Operator& op);
 
-/// True when it can be inlined without a second thought: repeating it repeats no costly arithmetic either.
+/// Whether inlining is always good, because it repeats no costly arithmetic.
 ///
-/// Deviates: Ansor counts `exp` alone as costly; here all functions that are a call or a long polynomial are.
+/// Deviates: Ansor counts only `exp` as costly; here all functions that are a call or a long polynomial are.
 [[nodiscard]] bool strictly_inlineable(const Operator& op);
 
-/// True when data is reused often enough to be worth tiling on several levels: at least two tensors, or one
-/// in a reduction, are read the same for all values of some spatial axis.
+/// Whether data is reused enough for multi-level tiling: at least two tensors, or one in a reduction, are read
+/// independently of some spatial axis.
 [[nodiscard]] bool needs_multi_level_tiling(const Operator& op);
 [[nodiscard]] inline bool needs_multi_level_tiling(const ComputeGraph& graph, TensorId id) {
   return needs_multi_level_tiling(graph.op(id));
 }
 
 [[nodiscard]] inline bool has_reduction(const Operator& op) { return op.has_reduction(); }
-/// True for a computed tensor that nothing reads.
+/// Whether a tensor is computed and has no reader.
 [[nodiscard]] inline bool is_output(const ComputeGraph& graph, TensorId id) {
   return graph.op(id).role == Role::Computed && !graph.is_read(id);
 }
 
-/// True when `consumer` has the shape of `producer`, which computes tensor `id`, and reads it point by point.
+/// Whether `consumer` has the shape of `producer`, which computes tensor `id`, and reads it elementwise.
 [[nodiscard]] bool reads_elementwise(const Operator& consumer, const Operator& producer, TensorId id);
 
-/// True when the only readers from `first` on form a chain of elementwise reads that ends in `last`.
+/// Whether the readers from `first` on form a chain of elementwise reads that ends in `last`.
 [[nodiscard]] bool elementwise_match(const ComputeGraph& graph, TensorId first, TensorId last);
 
-/// Number of leading dimensions of tensor `id` that `consumer` iterates over with equal extents and reads by
-/// the axis of the same number, up to a constant: the loops that both could share. Zero when it is not read.
+/// Number of leading dimensions of tensor `id` that `consumer` iterates over with equal extents and reads by the axis
+/// of the same number, up to a constant: the loops that both could share. Zero if it does not read it.
 [[nodiscard]] std::size_t num_common_outer_axes(const Operator& consumer, const Operator& producer, TensorId id);
 /// The same along all paths from `first` to `last`: the minimum over their hops. Zero when no path exists.
 [[nodiscard]] std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first, TensorId last);
@@ -86,10 +85,10 @@ namespace detail {
 [[nodiscard]] double spatial_points(const Operator& op);
 [[nodiscard]] double reduction_points(const Operator& op);
 
-/// Floating-point operations of one run, counted as Ansor does: each point of the iteration space costs one
-/// for every sum, difference, product, quotient, minimum or maximum of the operator's kind of numbers, one
-/// for the combiner of a reduction, and the dearer branch of a select; functions such as exp cost nothing. A
-/// matrix product has 2*m*n*k.
+/// Floating-point operations of one run, counted as in Ansor: each point of the iteration space costs one per sum,
+/// difference, product, quotient, minimum or maximum of the operator's number type, one for the combiner of a
+/// reduction, and the more expensive branch of a select; functions such as exp cost nothing. A matrix product has
+/// 2*m*n*k.
 [[nodiscard]] double flops(const Operator& op);
 [[nodiscard]] double flops(const ComputeGraph& graph);
 
@@ -97,7 +96,7 @@ namespace detail {
 [[nodiscard]] inline double bytes(const Operator& op) {
   return spatial_points(op) * static_cast<double>(size_in_bytes(op.type));
 }
-/// Bytes of all inputs, constants and outputs: the least that must move between memory and processor.
+/// Bytes of all inputs, constants and outputs: the minimum memory traffic.
 [[nodiscard]] double bytes(const ComputeGraph& graph);
 
 }  // namespace tunewright::program

@@ -13,9 +13,9 @@
 
 #include "tunewright/program/graph.hpp"
 
-/// A `ComputeGraph` as a graph of Boost.Graph: it models `VertexListGraph`, `BidirectionalGraph` and
-/// `AdjacencyGraph`, so that searches, orders, components and dominators need no code of ours. A header of its
-/// own, because Boost.Graph's own headers take a second to compile and tuning needs none of its algorithms.
+/// A `ComputeGraph` as a graph of Boost.Graph: it models `VertexListGraph`, `BidirectionalGraph` and `AdjacencyGraph`,
+/// so that Boost's searches, orders, components and dominators apply. A separate header, because Boost.Graph's headers
+/// take a second to compile and tuning needs none of its algorithms.
 namespace tunewright::program {
 
 /// `reader` reads `tensor`.
@@ -69,7 +69,7 @@ auto edges_of(const std::vector<TensorId>& ends, MakeEdge make) {
   return std::pair{graph.consumers(tensor).begin(), graph.consumers(tensor).end()};
 }
 
-/// The number of a vertex is the vertex.
+/// A vertex is its own number.
 [[nodiscard]] inline auto get(boost::vertex_index_t, const ComputeGraph&) noexcept {
   return boost::typed_identity_property_map<TensorId>{};
 }

@@ -16,7 +16,7 @@
 
 namespace tunewright::program {
 
-/// Number of a tensor; equals the number of the operator that computes it. Stable under every schedule step.
+/// Number of a tensor, equal to that of the operator that computes it. No schedule step changes it.
 using TensorId = std::uint32_t;
 
 // clang-format off
@@ -42,8 +42,8 @@ class Expr {
  public:
   Expr() = default;
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
-  /// A number is a Float32 constant, which takes the type of the other operand; `cast` gives other types. A
-  /// `bool` is kept out, so that `expr && flag` asks whether `expr` is there.
+  /// A number is a Float32 constant, which takes the type of the other operand; `cast` gives other types. `bool` is
+  /// excluded, so that `expr && flag` tests whether `expr` is nonempty.
   template <class T>
     requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
   Expr(T value);  // NOLINT: numbers read well in bodies
@@ -110,7 +110,7 @@ inline Expr operator>=(Expr a, Expr b) { return detail::predicate(Op::LessEqual,
 inline Expr equal(Expr a, Expr b) { return detail::predicate(Op::Equal, std::move(a), std::move(b)); }
 inline Expr operator&&(Expr a, Expr b) { return detail::predicate(Op::And, std::move(a), std::move(b)); }
 inline Expr operator||(Expr a, Expr b) { return detail::predicate(Op::Or, std::move(a), std::move(b)); }
-/// Not `operator!`, which on an `Expr` asks whether it is empty.
+/// Not `operator!`, which on an `Expr` tests whether it is empty.
 inline Expr logical_not(Expr a) { return detail::unary(Op::Not, std::move(a)); }
 Expr select(Expr condition, Expr a, Expr b);
 /// 0 <= index < extent, as a Bool.
@@ -118,8 +118,8 @@ inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
   return index_value(IndexExpr(0)) <= index_value(index) && index_value(index) < index_value(IndexExpr(extent));
 }
 
-/// Rebuilds `e` bottom-up: `f(node)` returns a replacement for a node whose arguments are already rebuilt, or
-/// an empty `Expr` to keep it. Untouched parts stay shared.
+/// Rebuilds `e` bottom-up: `f(node)` returns a replacement for a node whose arguments are already rebuilt, or an empty
+/// `Expr` to keep it. Unchanged parts stay shared.
 [[nodiscard]] Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> f);
 
 /// Replaces the variables of every index in `e` by `expression_of(var)`; `range_of` are the ranges of the new

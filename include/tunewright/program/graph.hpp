@@ -39,14 +39,13 @@ enum class Combiner : std::uint8_t { None, Sum, Product, Max, Min };
   }
   return 0.0;
 }
-/// The same in a type: integers have no infinities, so their least and largest numbers stand for them.
+/// The same for a type: for integers, which have no infinities, the minimum or maximum.
 [[nodiscard]] constexpr double identity(Combiner combiner, ScalarType type) noexcept {
   const double exact = identity(combiner);
   return exact < lowest(type) ? lowest(type) : exact > highest(type) ? highest(type) : exact;
 }
 
-/// Where a tensor comes from. Constants (weights) do not change between runs, so kernels may ask for them
-/// repacked.
+/// The source of a tensor. Constants (weights) do not change between runs, so kernels may request them in packed form.
 enum class Role : std::uint8_t { Input, Constant, Computed };
 
 /// One tensor operator: for every point of its spatial axes, the body, reduced over the reduction axes.
@@ -70,7 +69,7 @@ struct Operator {
   [[nodiscard]] std::vector<std::int64_t> shape() const;
 };
 
-/// Handle of a tensor while a graph is built: call it with indices to read an element.
+/// Handle of a tensor of a graph under construction: call it with indices to read an element.
 struct Tensor {
   TensorId id = 0;
   ScalarType type = ScalarType::Float32;
@@ -83,12 +82,12 @@ struct Tensor {
   }
 };
 
-/// Directed acyclic graph of tensor operators: a vertex computes the tensor of the same number, an edge leads
-/// from a tensor to an operator that reads it. Vertices are numbered in a topological order, since an operator
-/// can only read what exists. Immutable once shared with a `Task`. With `boost_graph.hpp` it is a graph of
-/// Boost.Graph, whose algorithms then take it.
+/// Directed acyclic graph of tensor operators: a vertex computes the tensor of the same number, an edge leads from a
+/// tensor to an operator that reads it. Vertices are in topological order, because an operator can only read existing
+/// tensors. Immutable once shared with a `Task`. `boost_graph.hpp` makes it a graph for Boost.Graph's algorithms.
 ///
-/// Numbers are part of the content hash, so add tensors one statement after the other: C++ leaves open in which
+/// Numbers are part of the content hash, so add tensors in separate statements: the evaluation order of the arguments
+/// of one call is unspecified.
 /// order the arguments of one call are made.
 class ComputeGraph {
  public:
@@ -96,7 +95,7 @@ class ComputeGraph {
   Tensor input(std::string name, const std::vector<std::int64_t>& shape, ScalarType type = ScalarType::Float32) {
     return add_source(std::move(name), shape, type, Role::Input);
   }
-  /// A tensor that is the same at each run, such as a weight.
+  /// A tensor with the same value in each run, such as a weight.
   Tensor constant(std::string name, const std::vector<std::int64_t>& shape, ScalarType type = ScalarType::Float32) {
     return add_source(std::move(name), shape, type, Role::Constant);
   }
@@ -131,9 +130,9 @@ class ComputeGraph {
     return add(std::move(op));
   }
 
-  /// Adds a finished operator. Throws `std::invalid_argument` unless extents are positive and make at most 2^53
-  /// iterations, spatial axes come first, a combiner is given exactly with reduction axes, and the body reads
-  /// tensors of this graph by its own axes.
+  /// Adds a complete operator. Throws `std::invalid_argument` unless extents are positive with at most 2^53 iterations,
+  /// spatial axes come first, a combiner exists exactly with reduction axes, and the body reads tensors of this graph
+  /// by its own axes.
   Tensor add(Operator op);
 
   [[nodiscard]] std::size_t size() const noexcept { return operators_.size(); }
@@ -145,7 +144,7 @@ class ComputeGraph {
   [[nodiscard]] bool is_read(TensorId id) const { return !consumers_[id].empty(); }
   /// Operators that read `id`, in order.
   [[nodiscard]] const std::vector<TensorId>& consumers(TensorId id) const { return consumers_[id]; }
-  /// Computed tensors that nothing reads, in order.
+  /// Computed tensors without readers, in order.
   [[nodiscard]] std::vector<TensorId> outputs() const;
 
  private:
@@ -159,8 +158,7 @@ class ComputeGraph {
   std::vector<std::vector<TensorId>> consumers_;
 };
 
-/// Content hash: equal graphs built anywhere, on any platform, have equal hashes. Names of tensors and axes
-/// are not part of it.
+/// Content hash: equal graphs have equal hashes on every platform. Names of tensors and axes do not count.
 [[nodiscard]] std::uint64_t stable_hash(const ComputeGraph& graph);
 
 }  // namespace tunewright::program

@@ -22,18 +22,18 @@
 ///
 ///   ["matmul","computed","float32",[["i",1024,"spatial"],["k",512,"reduction"]],"sum",BODY]
 ///
-/// with the body null for inputs and constants. An expression is headed by its operation and type:
-/// `["constant","float32",0.5]`, `["index","int64",INDEX]`, `["load","float32",TENSOR,[INDEX, ..]]`, or its arguments
-/// follow, as in `["add","float32",EXPRESSION,EXPRESSION]`. An index is a whole number, or `[CONSTANT,TERM,..]` with
-/// terms `[COEFFICIENT,AXIS]`, `[COEFFICIENT,"quotient",INDEX,DIVISOR]` and `"remainder"` alike. Infinite constants are
-/// written as Python writes them.
+/// with a null body for inputs and constants. An expression starts with its operation and type:
+/// `["constant","float32",0.5]`, `["index","int64",INDEX]`, `["load","float32",TENSOR,[INDEX, ..]]`, or with arguments
+/// `["add","float32",EXPRESSION,EXPRESSION]`. An index is an integer, or `[CONSTANT,TERM,..]` with terms
+/// `[COEFFICIENT,AXIS]`, `[COEFFICIENT,"quotient",INDEX,DIVISOR]` and likewise `"remainder"`. Infinite constants are
+/// written as in Python.
 namespace tunewright::program {
 
 /// One line of text, without spaces. Equal graphs give equal texts; numbers keep every bit.
 [[nodiscard]] std::string to_json(const ComputeGraph& graph);
 
-/// The graph of a text that `to_json` wrote, with the content hash of the graph that was written. Throws `FormatError`
-/// for anything else: it names the column and what was expected there, or what the graph refuses.
+/// The graph of a text written by `to_json`, with the same content hash. Throws `FormatError` for other texts, with the
+/// column and what was expected there, or the graph's own error.
 [[nodiscard]] ComputeGraph graph_from_json(std::string_view text);
 
 }  // namespace tunewright::program
@@ -45,7 +45,7 @@ namespace tunewright::program {
 
 namespace tunewright::program::graph_json {
 
-// Names stand in the order of the enumerations.
+// Names are in the order of the enumerations.
 inline constexpr std::array<std::string_view, 24> op_names = {
     "constant", "index",    "load",     "negate", "abs", "exp", "log",  "sqrt",       "tanh",  "erf", "cast", "not",
     "add",      "subtract", "multiply", "divide", "min", "max", "less", "less_equal", "equal", "and", "or",   "select"};
@@ -248,7 +248,7 @@ class Reader {
     return make_expr(std::move(e));
   }
 
-  /// A number that indices are sums and products of, none of which overflows.
+  /// A factor of index arithmetic, which must not overflow.
   std::int64_t factor() {
     const std::int64_t value = in_.integer();
     if (value > most_factor || value < -most_factor) in_.fail("expected a number of at most 2^31");

@@ -18,16 +18,14 @@
 
 namespace tunewright::program {
 
-/// Number of an integer variable: an axis of an operator, or a loop of a loop nest. Each context numbers its
-/// own.
+/// Number of an integer variable: an axis of an operator, or a loop of a loop nest. Each context has its own numbers.
 using Var = std::uint32_t;
 
 /// Quasi-affine integer expression: constant + sum of coefficient * atom, where an atom is a variable, or the
 /// floor quotient or remainder of another expression by a positive constant.
 ///
-/// Kept normalised: terms are sorted, equal atoms are merged, zero coefficients dropped, and
-/// `c*m*(x div m) + c*(x mod m)` becomes `c*x`; so expressions that cancel do cancel, which region inference
-/// relies on.
+/// Always normalised: terms are sorted, equal atoms merged, zero coefficients dropped, and `c*m*(x div m) + c*(x mod
+/// m)` becomes `c*x`; region inference relies on cancellation.
 class IndexExpr {
  public:
   enum class Kind : std::uint8_t { Variable, Quotient, Remainder };
@@ -48,21 +46,21 @@ class IndexExpr {
   IndexExpr(int constant) : constant_(constant) {}           // NOLINT
   [[nodiscard]] static IndexExpr variable(Var var);
 
-  /// One term of another expression, with its coefficient, on its own.
+  /// A single term of another expression, with its coefficient.
   [[nodiscard]] static IndexExpr from_term(const Term& term);
 
   [[nodiscard]] std::int64_t constant() const noexcept { return constant_; }
   [[nodiscard]] const Terms& terms() const noexcept { return terms_; }
   [[nodiscard]] bool is_constant() const noexcept { return terms_.empty(); }
-  /// True when no quotient or remainder occurs.
+  /// Whether there is no quotient or remainder.
   [[nodiscard]] bool is_affine() const noexcept {
     return std::all_of(terms_.begin(), terms_.end(), [](const Term& t) { return t.kind == Kind::Variable; });
   }
-  /// The variable this expression is, when it is just one with coefficient 1.
+  /// The variable, if this expression is one with coefficient 1.
   [[nodiscard]] std::optional<Var> as_variable() const noexcept;
-  /// Coefficient of `var` among the plain variable terms (quotients and remainders are not looked into).
+  /// Coefficient of `var` among the variable terms, ignoring quotients and remainders.
   [[nodiscard]] std::int64_t coefficient(Var var) const noexcept;
-  /// True when `var` occurs anywhere.
+  /// Whether `var` occurs anywhere.
   [[nodiscard]] bool uses(Var var) const noexcept;
 
   IndexExpr& operator+=(const IndexExpr& other) { return add(other, 1); }
@@ -88,11 +86,11 @@ class IndexExpr {
     return true;
   }
 
-  /// Values this expression can take when `range_of(var)` gives the range of each variable. Interval
-  /// arithmetic: exact when no variable occurs twice, otherwise an over-approximation.
+  /// The range of this expression if `range_of(var)` gives the range of each variable. Interval arithmetic: exact if no
+  /// variable occurs twice, otherwise conservative.
   [[nodiscard]] Range range(RangeOf range_of) const;
 
-  /// Value when `value_of(var)` gives the value of each variable.
+  /// The value of this expression if `value_of(var)` gives the value of each variable.
   template <class ValueOf>
   [[nodiscard]] std::int64_t evaluate(const ValueOf& value_of) const {
     std::int64_t sum = constant_;
@@ -107,7 +105,7 @@ class IndexExpr {
     return sum;
   }
 
-  /// Replaces every variable by `expression_of(var)`, re-simplifying quotients with `range_of` of the new
+  /// Replaces every variable by `expression_of(var)` and simplifies quotients with the ranges `range_of` of the new
   /// variables.
   template <class ExpressionOf>
   [[nodiscard]] IndexExpr substitute(const ExpressionOf& expression_of, RangeOf range_of) const {
@@ -125,13 +123,12 @@ class IndexExpr {
     return result;
   }
 
-  /// floor(e / divisor), simplified with the ranges of the variables: parts that divide exactly are taken
-  /// out, and a rest that cannot reach the divisor vanishes. Throws `std::invalid_argument` unless `divisor`
-  /// is positive.
+  /// floor(e / divisor), simplified with the ranges of the variables: exactly divisible parts are extracted, and a rest
+  /// smaller than the divisor vanishes. Throws `std::invalid_argument` unless `divisor` is positive.
   [[nodiscard]] static IndexExpr quotient(const IndexExpr& e, std::int64_t divisor, RangeOf range_of) {
     return divide(e, divisor, range_of).first;
   }
-  /// e - divisor * floor(e / divisor), simplified likewise.
+  /// e - divisor * floor(e / divisor), simplified in the same way.
   [[nodiscard]] static IndexExpr remainder(const IndexExpr& e, std::int64_t divisor, RangeOf range_of) {
     return divide(e, divisor, range_of).second;
   }
@@ -174,9 +171,9 @@ class IndexExpr {
 
   static std::pair<IndexExpr, IndexExpr> divide(const IndexExpr& e, std::int64_t divisor, RangeOf range_of);
 
-  /// Division where some terms are multiples of a g that divides the divisor and the others stay below g, so
-  /// that they cannot carry: (g*x + y) div (g*d) = x div d and (g*x + y) mod (g*d) = g*(x mod d) + y. Empty
-  /// when there is no such g.
+  /// Division if some terms are multiples of a g that divides the divisor and the others stay below g, so that they
+  /// cannot carry: (g*x + y) div (g*d) = x div d and (g*x + y) mod (g*d) = g*(x mod d) + y. Empty if there is no such
+  /// g.
   static std::optional<std::pair<IndexExpr, IndexExpr>> divide_coarser(const IndexExpr& e, std::int64_t divisor,
                                                                        RangeOf range_of);
 

@@ -6,9 +6,8 @@
 
 namespace tunewright::program {
 
-/// A binary floating-point number of 16 bits as memory holds it: a sign, `ExponentBits`, `FractionBits`; like IEEE
-/// 754's formats it has subnormal numbers, infinities and NaNs. It stores and converts; arithmetic happens in wider
-/// types.
+/// A 16-bit binary floating-point number in memory: a sign, `ExponentBits`, `FractionBits`; like IEEE 754 formats it
+/// has subnormal numbers, infinities and NaNs. It only stores and converts; arithmetic uses wider types.
 template <int ExponentBits, int FractionBits>
 struct NarrowFloat {
   static_assert(1 + ExponentBits + FractionBits == 16);
@@ -20,8 +19,8 @@ struct NarrowFloat {
   std::uint16_t bits = 0;
 
   constexpr NarrowFloat() = default;
-  /// The nearest number; of two equally near ones that with an even last bit. What exceeds the largest number by half
-  /// a step or more becomes infinite, a NaN stays one.
+  /// Rounds to nearest, ties to even. Values that exceed the largest number by half a step or more become infinite; a
+  /// NaN stays NaN.
   explicit constexpr NarrowFloat(double value) noexcept : bits(nearest(value)) {}
   [[nodiscard]] static constexpr NarrowFloat from_bits(std::uint16_t bits) noexcept {
     NarrowFloat made;
@@ -37,7 +36,7 @@ struct NarrowFloat {
       return static_cast<double>(
           std::bit_cast<float>(sign | 0x7f800000U | (magnitude - infinity_bits) << (23 - FractionBits)));
     }
-    // Subnormal numbers come out right as well: the product is exact.
+    // Also correct for subnormal numbers, because the product is exact.
     const auto unscaled = std::bit_cast<float>(sign | magnitude << (23 - FractionBits));
     return static_cast<double>(unscaled) * std::bit_cast<double>(static_cast<std::uint64_t>(1023 + 127 - bias) << 52);
   }
@@ -63,7 +62,7 @@ struct NarrowFloat {
     const std::uint64_t rest = significand - (kept << dropped);
     const std::uint64_t half = std::uint64_t{1} << (dropped - 1);
     if (rest > half || (rest == half && (kept & 1U) != 0)) ++kept;
-    // The leading bit of a normal number, and a carry out of the fraction, count in the exponent.
+    // The leading bit of a normal number, and a carry out of the fraction, add to the exponent.
     const std::uint64_t encoded = (static_cast<std::uint64_t>(at + bias - 1) << FractionBits) + kept;
     return static_cast<std::uint16_t>(sign | (encoded < infinity_bits ? encoded : infinity_bits));
   }

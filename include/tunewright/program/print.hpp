@@ -7,7 +7,7 @@
 
 #include "tunewright/program/graph.hpp"
 
-/// Index notation for people:
+/// Readable index notation:
 ///
 ///   input    A[1024, 512] float32
 ///   constant B[512, 256] float32
@@ -22,7 +22,7 @@ namespace detail {
   return text;
 }
 
-/// How tightly an operation binds: arguments that bind less tightly than it get parentheses.
+/// Operator precedence: arguments with a lower one get parentheses.
 [[nodiscard]] constexpr int precedence(Op op) noexcept {
   switch (op) {
     case Op::Select: return 0;
@@ -108,7 +108,7 @@ template <class NameOfTensor, class NameOfVar>
   }
 }
 
-/// One operator as one line; `name_of_tensor(id)` gives the names of what it reads.
+/// One operator as one line; `name_of_tensor(id)` gives the names of its operands.
 template <class NameOfTensor>
 [[nodiscard]] std::string to_text(const Operator& op, const NameOfTensor& name_of_tensor) {
   const auto list = [&](const auto& entry, std::size_t count) {
@@ -141,7 +141,7 @@ template <class NameOfTensor>
 [[nodiscard]] inline std::string to_text(const ComputeGraph& graph, TensorId id) {
   return to_text(graph.op(id), [&](TensorId read) { return graph.op(read).name; });
 }
-/// All operators, one a line.
+/// All operators, one per line.
 [[nodiscard]] inline std::string to_text(const ComputeGraph& graph) {
   std::string text;
   for (TensorId id = 0; id < graph.size(); ++id) text += to_text(graph, id) + "\n";

@@ -15,7 +15,7 @@ struct Range {
 };
 
 [[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
-  // Nearly all numbers here are small, and dividing those takes a fraction of the time.
+  // Nearly all numbers are small, and dividing small ones takes a fraction of the time.
   constexpr auto is_small = [](std::int64_t x) { return static_cast<std::uint64_t>(x) >> 32 == 0; };
   if (is_small(a) && is_small(b)) return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);

@@ -10,11 +10,11 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/program/narrow_float.hpp"
 
-/// Types of tensor elements and what computing in them means. `docs/concepts/number_types.md` tells it in prose.
+/// Types of tensor elements and the semantics of their operations, described in `docs/concepts/number_types.md`.
 namespace tunewright::program {
 
-/// Types are data: a new one needs a row here, in the reference evaluator and in each code generator. Numbers are
-/// part of content hashes, so new ones go to the end.
+/// A new type needs a row here, in the reference evaluator and in each code generator. Its number is part of content
+/// hashes, so append new types at the end.
 enum class ScalarType : std::uint8_t { Bool, Int32, Int64, Float32, Float64, Float16, BFloat16, Int8, UInt8 };
 
 inline constexpr std::size_t scalar_type_count = 9;
@@ -31,12 +31,12 @@ inline constexpr std::size_t scalar_type_count = 9;
 [[nodiscard]] constexpr bool is_float(ScalarType type) noexcept {
   return type >= ScalarType::Float32 && type <= ScalarType::BFloat16;
 }
-/// True for floating-point types of 16 bits, which kernels compute in float32 and round.
+/// Whether a type is a 16-bit floating-point type, which kernels compute in float32 and round.
 [[nodiscard]] constexpr bool is_narrow_float(ScalarType type) noexcept {
   return type == ScalarType::Float16 || type == ScalarType::BFloat16;
 }
 
-/// The type two operands are widened to: the wider one, or, where neither holds the other's values, the next that
+/// The type to which two operands are widened: the wider one or, if neither holds the other's values, the next that
 /// holds both.
 [[nodiscard]] constexpr ScalarType common_type(ScalarType a, ScalarType b) noexcept {
   if (a == b) return a;
@@ -47,8 +47,8 @@ inline constexpr std::size_t scalar_type_count = 9;
   return width_a < width_b ? b : a;
 }
 
-/// What products of elements of a type are summed in unless something else is asked for: float32 for floating-point
-/// types of 16 bits, int32 for integers of 8, else the type itself.
+/// Default accumulator of products: float32 for 16-bit floating-point types, int32 for 8-bit integers, else the type
+/// itself.
 [[nodiscard]] constexpr ScalarType accumulator_type(ScalarType type) noexcept {
   if (is_narrow_float(type)) return ScalarType::Float32;
   return type == ScalarType::Int8 || type == ScalarType::UInt8 ? ScalarType::Int32 : type;
@@ -65,8 +65,7 @@ inline constexpr std::size_t scalar_type_count = 9;
   }
 }
 
-/// Least and largest number of a type; infinite for floating-point types. Those of int64 are as near as a double
-/// comes.
+/// Least and largest number of a type; infinite for floating-point types. Those of int64 are the nearest doubles.
 [[nodiscard]] constexpr double lowest(ScalarType type) noexcept {
   switch (type) {
     case ScalarType::Bool:
@@ -88,17 +87,17 @@ inline constexpr std::size_t scalar_type_count = 9;
   }
 }
 
-/// What an operation of type `type` gives when its exact result is `value`: floating-point types round to the nearest
-/// number, ties to even; integers drop the fraction and wrap around. A double stands for the values of every type, so
-/// int64 is exact up to 2^53 and does not wrap.
+/// The result of an operation of type `type` whose exact result is `value`: floating-point types round to nearest, ties
+/// to even; integers truncate and wrap around. A double represents the values of every type, so int64 is exact up to
+/// 2^53 and does not wrap.
 [[nodiscard]] double rounded(double value, ScalarType type) noexcept;
 
-/// `value` of type `from` cast to `to`. From floating point to integers the fraction is dropped, numbers beyond the
-/// ends of the type become its ends and a NaN zero; between integers the lower bits are kept; to floating point the
-/// nearest number is taken, ties to even; to truth values all but zero is true.
+/// `value` of type `from` cast to `to`. From floating point to integers: truncates, saturates at the ends of the type,
+/// and turns NaN into zero; between integers: keeps the lower bits; to floating point: rounds to nearest, ties to even;
+/// to Booleans: nonzero is true.
 [[nodiscard]] double converted(double value, ScalarType from, ScalarType to) noexcept;
 
-/// The product of two numbers of `type`, also where it has more digits than a double.
+/// The product of two numbers of `type`, also if it has more digits than a double.
 [[nodiscard]] double product(double a, double b, ScalarType type) noexcept;
 
 }  // namespace tunewright::program

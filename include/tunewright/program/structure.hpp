@@ -7,23 +7,23 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 
-/// What programs of different shapes have in common.
+/// Properties shared by programs of different shapes.
 namespace tunewright::program {
 
-/// Hash of a program without its numbers: operators with their types, axes by kind, what they read of which tensor and
-/// along which axes. Extents, strides, offsets and constants do not count, so that a product is a product whatever its
-/// shape, and a convolution whatever its stride.
+/// Hash of a program without its numbers: operators with their types, axes by kind, and which axes index which tensors.
+/// Extents, strides, offsets and constants do not count, so that all matrix products are equal whatever their shape,
+/// and all convolutions whatever their stride.
 [[nodiscard]] std::uint64_t structure_hash(const ComputeGraph& graph);
 
-/// Extents of all axes of all tensors, in their order: as many for each program of one structure.
+/// Extents of all axes of all tensors, in their order; programs of one structure have equally many.
 [[nodiscard]] std::vector<std::int64_t> all_extents(const ComputeGraph& graph);
 
-/// How far the shapes of two programs of one structure are apart:
+/// Distance between the shapes of two programs of one structure:
 ///
 ///   d(a, b) = sqrt(sum over all axes i of all tensors of log2(a_i / b_i)^2)
 ///
-/// 0 for equal shapes; an axis of a matrix product belongs to two of its three matrices and to the product itself, so
-/// that one that is twice as long makes it about 1.7. Throws `std::invalid_argument` for programs of two structures.
+/// 0 for equal shapes. An axis of a matrix product belongs to two of its three matrices and to the product itself, so
+/// doubling one gives about 1.7. Throws `std::invalid_argument` for programs of two structures.
 [[nodiscard]] double shape_distance(const ComputeGraph& a, const ComputeGraph& b);
 
 }  // namespace tunewright::program

@@ -13,15 +13,14 @@
 
 namespace tunewright::program {
 
-/// A task whose hash and operation count follow from `graph`. `weight` says how often the computation occurs
-/// in its network. Throws `std::invalid_argument` for a missing graph, one that computes nothing, or a weight
-/// that is not positive.
+/// A task with hash and operation count from `graph`. `weight` is the number of occurrences of the computation in its
+/// network. Throws `std::invalid_argument` for a missing graph, one that computes nothing, or a weight that is not
+/// positive.
 [[nodiscard]] Task make_task(std::string name, std::shared_ptr<const ComputeGraph> graph, Target target,
                              double weight = 1);
 
-/// A task as a journal tells it, with the graph rebuilt from `graph_json`; one that has a graph, or none to rebuild,
-/// stays as it is. Throws `std::invalid_argument` for text that is no graph, or the graph of another computation than
-/// `workload_hash` names.
+/// A task from a journal, with the graph rebuilt from `graph_json`; a task with a graph, or without `graph_json`, is
+/// unchanged. Throws `std::invalid_argument` for invalid text, and for a graph whose hash differs from `workload_hash`.
 [[nodiscard]] Task with_graph(Task task);
 
 }  // namespace tunewright::program

@@ -23,8 +23,8 @@
 #include "tunewright/schedulers/concept.hpp"
 #include "tunewright/spaces/concept.hpp"
 
-/// One function a slot: says what a class lacks to model the slot's contract, in one static_assert for each way to miss
-/// it. Each is called for classes that do not model it, and one of its assertions fails, whatever the reason.
+/// One function per slot: reports what a class lacks to model the slot's contract, with one static_assert for each way
+/// to miss it. Each is called only for classes that do not model it, and at least one of its assertions fails.
 namespace tunewright::check_slots {
 
 using near_misses::AnyResult;
@@ -285,7 +285,7 @@ consteval void sampler() {
                 "recipe: slot 'sampler' does not model SamplerFor<model> (docs/concepts/samplers.md)");
 }
 
-/// What each of them fits alone does not say: the rows of the featurizer are those that the others read.
+/// Checks what the separate contracts do not: that model and sampler can read the featurizer's rows.
 template <class F, class M, class X>
 consteval void rows() {
   static_assert(ReadsRowsOf<M, F>,

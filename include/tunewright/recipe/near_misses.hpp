@@ -14,18 +14,18 @@
 #include "tunewright/models/concept.hpp"
 #include "tunewright/spaces/concept.hpp"
 
-/// How a class misses a contract, for the messages of `check_recipe`. Nothing here is ever called.
+/// Classifies how a class misses a contract, for the messages of `check_recipe`. Nothing here is ever called.
 namespace tunewright::near_misses {
 
-/// How a member function fits what a contract asks of it.
+/// How a member function fits its contract.
 enum class Fit : std::uint8_t {
   Good,
-  NotConst,     ///< would fit, but cannot be called where the object is const
-  OtherResult,  ///< can be called, and returns another type
-  Missing       ///< is not there, or takes other arguments
+  NotConst,     ///< fits, but cannot be called on a const object
+  OtherResult,  ///< can be called, but returns another type
+  Missing       ///< is missing, or takes other arguments
 };
 
-/// Stands for a result that a contract leaves open.
+/// A placeholder for a result that a contract leaves open.
 struct AnyResult {};
 
 template <class Wanted, class Result>
@@ -51,7 +51,8 @@ consteval Fit fit(Call) {
   }
 }
 
-// The poorest models with one capability each: what takes one of them and not the recipe's model lacks that capability.
+// Minimal models with one capability each: a part that accepts one of them but not the recipe's model needs that
+// capability.
 
 struct PlainModel {
   void predict(const FeatureBatch&, std::span<float>) const;

@@ -4,19 +4,18 @@
 #include <concepts>
 #include <type_traits>
 
-/// Settings of a recipe: values that its paper gives to options of a policy, beside the types that it names. Each slot
-/// has a static function of the recipe, which changes a policy made by default; what is a property of the space is read
-/// from it:
+/// Settings of a recipe: the paper's values of policy options. For each slot the recipe may have a static function that
+/// changes a default-constructed policy; it may read properties of the space:
 ///
 ///   static void set_sampler(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.1; }
 ///   static void set_featurizer(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
 ///
-/// A variant that derives from the recipe keeps them, and replaces those of a slot by a function of its own. A slot for
-/// which a variant names a policy of another type keeps that policy's own defaults, unless the variant sets it, too.
-/// Options given to a tuner replace a policy as a whole, settings included.
+/// A variant that derives from the recipe inherits the settings and may redefine them for a slot. If a variant names a
+/// policy of another type for a slot, that policy keeps its own defaults, unless the variant sets it. Options given to
+/// a tuner replace a policy entirely, including its settings.
 namespace tunewright::settings {
 
-/// A class as an argument, so that what it lacks is no error.
+/// Passes a class as an argument, so that a missing member is not an error.
 template <class Recipe>
 using Of = std::type_identity<Recipe>;
 
@@ -39,7 +38,7 @@ inline constexpr auto measurer = []<class R>(Of<R>, auto&... a) -> decltype(R::s
   R::set_measurer(a...);
 };
 
-/// A policy as the recipe sets it by `set`, one of the above; by default where the recipe does not.
+/// The policy after the setting `set`, one of the above; the default policy if the recipe has no such setting.
 template <class Recipe, class Policy, class Space, class Set>
 [[nodiscard]] Policy applied(const Space& space, Set set) {
   Policy policy{};

@@ -20,19 +20,18 @@
 
 namespace tunewright::recipes {
 
-/// What ALT keeps out: candidates that the limits of the space, or trees on the knobs, believe to fail.
+/// ALT's filter: rejects candidates beyond the limits of the space, or that trees on the knobs predict to fail.
 using AltFilter = filters::All<filters::StaticLimits, filters::LearnedValidity<models::Gbdt, features::Knobs>>;
 
-/// AutoTVM's search that learns which candidates fail, and turns between measuring what its model may be
-/// wrong about and what it thinks best.
+/// AutoTVM's search with a learned validity filter, which alternates between the candidates with the largest expected
+/// model error and the best-scored ones.
 ///
 ///   Tuner<recipes::Alt<Space, Measurer>> tuner{{.space = space}};
 ///
-/// Paper:    Zeng et al., ALT: Optimizing Tensor Compilation in Deep Learning Compilers with Active Learning,
-///           ICCD 2020.
-/// Deviates: the abstract and reports of others are all that is public: kinds of models, thresholds and how
-///           the turns are taken are a reconstruction, see `samplers::UncertaintyPingPong` and
-///           `filters::LearnedValidity`.
+/// Paper:    Zeng et al., ALT: Optimizing Tensor Compilation in Deep Learning Compilers with Active Learning, ICCD
+///           2020.
+/// Deviates: only the abstract and reports by others are public: model types, thresholds and the alternation are a
+///           reconstruction, see `samplers::UncertaintyPingPong` and `filters::LearnedValidity`.
 template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Alt {
   using space = Space;
@@ -46,14 +45,14 @@ struct Alt {
   using measurer = Measurer;
 
   static void set_featurizer(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
-  /// What fails counts as much as what is slow.
+  /// Squared loss, so that failed programs have as much weight as slow ones.
   static void set_model(models::Gbdt& trees) { trees.objective = models::gbdt::Objective::Squared; }
   static void set_sampler(samplers::UncertaintyPingPong<models::Gbdt>& sampler) {
     sampler.error_predictor.objective = models::gbdt::Objective::Squared;
   }
-  /// Four times the batch for the sampler to choose from.
+  /// Gives the sampler four times the batch to choose from.
   static void set_explorer(explorers::Annealing& annealing) { annealing.elite_factor = 4; }
-  /// Odds of being valid, learned from the knobs.
+  /// Log-odds of validity, learned from the knobs.
   static void set_filter(AltFilter& filter, const Space& space) {
     auto& learned = std::get<1>(filter.filters);
     learned.model.objective = models::gbdt::Objective::Logistic;

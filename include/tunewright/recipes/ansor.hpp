@@ -13,7 +13,7 @@
 
 namespace tunewright::recipes {
 
-/// Evolutionary search guided by boosted trees that are trained anew on all measurements after every round.
+/// Evolutionary search guided by boosted trees, which are trained from scratch on all measurements after every round.
 ///
 ///   Tuner<recipes::Ansor<Space, Measurer>> tuner{{.seed = 7}};
 ///
@@ -33,7 +33,7 @@ struct Ansor {
   using measurer = Measurer;
 
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
-  /// Up to 10,000 deep trees, until 50 more do not help.
+  /// Up to 10,000 deep trees, stopped when 50 more do not help.
   static void set_model(models::Gbdt& trees) {
     trees.rounds = 10000;
     trees.early_stopping_rounds = 50;
@@ -43,11 +43,11 @@ struct Ansor {
   }
 };
 
-/// Ansor where measuring is quick: on CPUs a batch of 64 takes some seconds, and the settings of the paper would spend
-/// more time on searching than on measuring.
+/// Ansor for machines that measure quickly: on CPUs a batch of 64 takes some seconds, and the settings of the paper
+/// would spend more time on searching than on measuring.
 ///
-/// What differs from `Ansor`: MetaSchedule's population, a quarter of the paper's; 100 trees of depth 6 with steps half
-/// as long (`models::Gbdt` says why), which learn a thousand programs in some 50 ms.
+/// Differences from `Ansor`: MetaSchedule's population, a quarter of the paper's; 100 trees of depth 6 with half the
+/// learning rate (`models::Gbdt` says why), which learn a thousand programs in some 50 ms.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct AnsorQuick : Ansor<Space, Measurer> {
   static void set_explorer(explorers::Evolutionary& evolution) { evolution = {}; }

@@ -13,14 +13,14 @@
 
 namespace tunewright::recipes {
 
-/// Simulated annealing over knobs guided by boosted trees; of the best candidates those are measured that try
-/// most values of the knobs.
+/// Simulated annealing over knobs guided by boosted trees; among the best candidates it measures those that cover most
+/// knob values.
 ///
 ///   Tuner<recipes::AutoTvm<Space, Measurer>> tuner{{.space = space}};
 ///
 /// Paper:    Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018.
-/// Deviates: 100 trees instead of up to 8000 with an early stop; no random part of the batch (the paper and
-///           its code: a twentieth); histograms instead of exact splits; no transfer from earlier tasks.
+/// Deviates: 100 trees instead of up to 8000 with early stopping; no random part of the batch (the paper and its code:
+///           a twentieth); histograms instead of exact splits; no transfer from earlier tasks.
 template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct AutoTvm {
   using space = Space;
@@ -34,7 +34,7 @@ struct AutoTvm {
   using measurer = Measurer;
 
   static void set_featurizer(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
-  /// Shallow trees on squared errors, failed candidates included.
+  /// Shallow trees with squared loss, trained on failed candidates too.
   static void set_model(models::Gbdt& trees) {
     trees.max_depth = 3;
     trees.learning_rate = 0.3F;

@@ -18,16 +18,13 @@
 
 namespace tunewright::recipes {
 
-/// Collects the measurements that a cost model learns most from: random programs, of which those are measured
-/// that differ most from what is known, weighed so that not all of them are slow. What it is for is
-/// `tuner.parts().model`, not the fastest trial.
+/// Collects measurements to train a cost model: among random programs it measures those that differ most from the known
+/// ones, weighted so that not all of them are slow. Its result is `tuner.parts().model`, not the fastest trial.
 ///
-/// Paper:    Bi et al., BALTO: Fast Tensor Program Optimization with Diversity-based Active Learning, ICLR
-///           2023.
-/// Deviates: only the abstract is public, so the choice of the three models, all fitted anew every round, and
-///           everything that `samplers::BiasedDiversity` says there is a reconstruction. The paper selects
-///           from a given pool of many tasks; here the pool is what `explorers::Uniform` draws for one, 2,048
-///           candidates a round.
+/// Paper:    Bi et al., BALTO: Fast Tensor Program Optimization with Diversity-based Active Learning, ICLR 2023.
+/// Deviates: only the abstract is public, so the choice of the three models, trained from scratch every round, and
+///           everything in `samplers::BiasedDiversity` is a reconstruction. The paper selects from a given pool of many
+///           tasks; here `explorers::Uniform` draws a pool of 2,048 candidates of one task per round.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer,
           EmbeddingCostModel Model = models::Committee<models::Mlp, 3>,
           FeaturizerFor<Space> Featurizer = features::PerStatement>
@@ -50,11 +47,11 @@ struct Balto {
   static void set_explorer(explorers::Uniform& draws) { draws.pool = 2048; }
 };
 
-/// Balto where measuring is quick: on CPUs a batch of 16 takes a second or two, and three networks of the default
-/// settings several times that.
+/// Balto for machines that measure quickly: on CPUs a batch of 16 takes a second or two, and training three networks
+/// with the default settings several times that.
 ///
-/// What differs from `Balto`, ours: a network, alone or in a committee, has a quarter of the width and trains 120
-/// mini-batches of 64 programs at 3e-3, or twenty epochs of them, whichever are more. Other models are as in `Balto`.
+/// Differences from `Balto`, our own: a network, alone or in a committee, has a quarter of the width and trains for 120
+/// mini-batches of 64 programs or twenty epochs, whichever is more, at 3e-3. Other models are as in `Balto`.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer,
           EmbeddingCostModel Model = models::Committee<models::Mlp, 3>,
           FeaturizerFor<Space> Featurizer = features::PerStatement>

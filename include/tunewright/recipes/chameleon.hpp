@@ -9,15 +9,15 @@
 
 namespace tunewright::recipes {
 
-/// AutoTVM's trees, with an agent that learns where to look, and one measurement for each cluster of what it found.
+/// AutoTVM's trees, an agent that learns where to explore, and one measurement per cluster of visited configurations.
 ///
 ///   Tuner<recipes::Chameleon<Space, Measurer>> tuner{{.space = space}};
 ///
-/// Paper:    Ahn et al., Chameleon: Adaptive Code Optimization for Expedited Deep Neural Network Compilation,
-///           ICLR 2020.
-/// Deviates: as its parts: clusters are represented by candidates, not by configurations made for their centres
-///           (`samplers::ClusterCentres`), and the space may have holes (`explorers::AdaptiveExploration`). In the
-///           released code exploration and sampling do not run together; here they do, as the paper says.
+/// Paper:    Ahn et al., Chameleon: Adaptive Code Optimization for Expedited Deep Neural Network Compilation, ICLR
+///           2020.
+/// Deviates: as its parts: candidates represent clusters, instead of configurations synthesized at their centres
+///           (`samplers::ClusterCentres`), and the space may have holes (`explorers::AdaptiveExploration`). The
+///           released code does not combine exploration and sampling; this recipe does, as the paper says.
 template <SettableKnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Chameleon : AutoTvm<Space, Measurer> {
   using explorer = explorers::AdaptiveExploration;

@@ -10,16 +10,17 @@
 
 namespace tunewright::recipes {
 
-/// The recipe to start from where a space has loop nests: Pruner's drafts, ranked by Ansor's trees.
+/// The recipe to start from for schedules: Pruner's draft with Ansor's trees.
 ///
 ///   Tuner<recipes::DraftAndTrees<Space, Measurer>> tuner{{.seed = 7}};
 ///   tuner.run(task, {.trials = 100, .batch = 10});
 ///
-/// The draft makes the first batch a good one, and trees learn what it does not know in a hundredth of a second a
-/// round, where a network takes as long as some measurements.
+/// The draft makes the first batch good. Trees then learn what the draft misses in a hundredth of a second per round,
+/// while a network takes as long as some measurements.
 ///
-/// Ours, of the parts of Qiao et al., Pruner, ASPLOS 2025 (drafts, and mutations of the fastest programs as in
-/// `PrunerQuick`), and Zheng et al., Ansor, OSDI 2020 (trees on rows of statements, trained anew after every round).
+/// Our own recipe, from parts of Qiao et al., Pruner, ASPLOS 2025 (drafts, and mutations of the fastest programs as in
+/// `PrunerQuick`), and Zheng et al., Ansor, OSDI 2020 (trees on statement rows, trained from scratch after every
+/// round).
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct DraftAndTrees : PrunerQuick<Space, Measurer> {
   using featurizer = features::PerStatement;

@@ -15,17 +15,17 @@
 
 namespace tunewright::recipes {
 
-/// The recipe to start from where a space has knobs: expected improvement by a committee of boosted trees, over random
-/// candidates and what is near the fastest.
+/// The recipe to start from for spaces with knobs: expected improvement by a committee of boosted trees, over random
+/// candidates and neighbours of the fastest.
 ///
 ///   Tuner<recipes::ExpectedImprovement<Space, Measurer>> tuner{{.space = space, .measurer = measurer}};
 ///   tuner.run(task, {.trials = 200, .batch = 4});
 ///
-/// Small batches suit it: what is measured decides what is measured next.
+/// Small batches suit it, because every measurement influences the next choice.
 ///
-/// Ours, after Jones et al., Efficient Global Optimization of Expensive Black-Box Functions, Journal of Global
-/// Optimization 1998 (expected improvement), and Hutter et al., Sequential Model-Based Optimization for General
-/// Algorithm Configuration, LION 2011 (trees that disagree as the model, random candidates and neighbours of the best).
+/// Our own recipe, after Jones et al., Efficient Global Optimization of Expensive Black-Box Functions, Journal of
+/// Global Optimization 1998 (expected improvement), and Hutter et al., Sequential Model-Based Optimization for General
+/// Algorithm Configuration, LION 2011 (tree ensemble as the model, random candidates and neighbours of the best).
 template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct ExpectedImprovement {
   using space = Space;
@@ -39,12 +39,12 @@ struct ExpectedImprovement {
   using measurer = Measurer;
 
   static void set_featurizer(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
-  /// Half as many trees as by default: the committee has five times as many.
+  /// Half as many trees as by default, because the committee has five times as many.
   static void set_model(model& committee) {
     committee.member.objective = models::gbdt::Objective::Squared;
     committee.member.rounds = 50;
   }
-  /// A thousand random candidates, and 25 neighbours of each of the fastest of a batch.
+  /// A thousand random candidates, and 25 neighbours of each of the fastest per batch.
   static void set_explorer(explorer& candidates) {
     candidates.explorer.pool = candidates.size = 1000;
     candidates.refresh_rounds = 1;
@@ -54,7 +54,7 @@ struct ExpectedImprovement {
   static void set_sampler(samplers::Uncertainty& sampler) {
     sampler.acquisition = samplers::Acquisition::ExpectedImprovement;
   }
-  /// Training anew for every few trials of some thousand would take most of a search.
+  /// Training from scratch after every few of a thousand trials would take most of a search.
   static void set_adaptation(adaptations::Refit& refit) { refit.min_growth = 0.03; }
 };
 

@@ -16,19 +16,18 @@
 
 namespace tunewright::recipes {
 
-/// Annealing ranked by a network that learned elsewhere from programs, tasks and devices together, of which
-/// the attention head follows what is measured here.
+/// Annealing ranked by a network pretrained on joint features of programs, tasks and devices, of which only the
+/// attention head is fine-tuned on the measurements of the search.
 ///
 ///   Tuner<recipes::HetFeatTransfer<Space, Measurer>> tuner{{.model = pretrained}};
 ///
-/// Rows: the statements of the program, each with what the task is and the numbers of the device.
+/// Rows: the statements of the program, each with the tags of the task and the numbers of the device.
 ///
-/// Paper:    Verma et al., Transfer Learning Across Heterogeneous Features For Efficient Tensor Program
-///           Generation, arXiv 2304.05430.
-/// Deviates: as `models::BiLstmAttention`. The tuner was not released: which rows the network reads is a
-///           reconstruction. Features are not moved between devices; `adaptations::FeatureMap` does that, and
-///           trains the whole network. Choosing tasks by their share of the operations is left to whoever
-///           runs them.
+/// Paper:    Verma et al., Transfer Learning Across Heterogeneous Features For Efficient Tensor Program Generation,
+///           arXiv 2304.05430.
+/// Deviates: as `models::BiLstmAttention`. The tuner was not released: the choice of rows for the network is a
+///           reconstruction. Features are not mapped between devices; `adaptations::FeatureMap` maps them and trains
+///           the whole network. The caller chooses tasks by their share of the operations.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct HetFeatTransfer {
   using space = Space;
@@ -41,9 +40,9 @@ struct HetFeatTransfer {
   using adaptation = adaptations::FineTune;
   using measurer = Measurer;
 
-  /// More than a batch, so that another sampler has something to choose; the best of them are those of a batch.
+  /// More than a batch, so that another sampler can choose; the best of them form the batch.
   static void set_explorer(explorers::Annealing& annealing) { annealing.elite_factor = 4; }
-  /// The encoder stays as it was trained.
+  /// Freezes the encoder.
   static void set_adaptation(adaptations::FineTune& tuning) { tuning.trained = {"attention", "output"}; }
 };
 

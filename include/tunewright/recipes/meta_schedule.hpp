@@ -7,18 +7,18 @@
 
 namespace tunewright::recipes {
 
-/// Ansor's search as MetaSchedule runs it: a population of a quarter, and trees that are trained anew only when the
-/// data have grown by a fifth.
+/// Ansor's search as in MetaSchedule: a quarter of the population, and trees that are trained from scratch only when
+/// the data have grown by a fifth.
 ///
 ///   Tuner<recipes::MetaSchedule<Space, Measurer>> tuner{{.seed = 7}};
 ///
 /// Paper:    Shao et al., Tensor Program Optimization with Probabilistic Programs, NeurIPS 2022; settings of its
 ///           released code.
-/// Deviates: the space is what it is given, `spaces::MultiLevelTiling` has rules of its own in place of modules that
-///           users write; trees guide from the second batch on, there from 100 measurements; as the parts do.
+/// Deviates: the space is a parameter; the rules of `spaces::MultiLevelTiling` replace the modules that users write;
+///           trees guide from the second batch on, there from 100 measurements; as its parts.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct MetaSchedule : Ansor<Space, Measurer> {
-  /// A parent that cannot be mutated is replaced ten times.
+  /// Up to ten further parents replace one that cannot be mutated.
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.max_tries = 11; }
   static void set_adaptation(adaptations::Refit& refit) { refit.min_growth = 0.2; }
 };

@@ -6,7 +6,7 @@
 
 namespace tunewright::recipes {
 
-/// Pruner with a model that was trained on another device and follows what is measured here slowly.
+/// Pruner with a model pretrained on another device, which adapts slowly to the measurements of the search.
 ///
 ///   Tuner<recipes::MoaPruner<Space, Measurer>> tuner{{.model = pretrained}};
 ///

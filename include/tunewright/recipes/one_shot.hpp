@@ -16,16 +16,16 @@
 
 namespace tunewright::recipes {
 
-/// One search without measurements, by a model that was trained once for all tasks; then the best few are
-/// measured, and the fastest is the result.
+/// A search without measurements, by a model trained once for all tasks; then the best few are measured, and the
+/// fastest is the result.
 ///
 ///   Tuner<recipes::OneShot<Space, Measurer>> tuner{{.model = trained}};
 ///   tuner.run(task, {.trials = 64, .batch = 64});
 ///
 /// Paper:    Ryu et al., One-Shot Tuner for Deep Learning Compilers, CC 2022.
-/// Deviates: tags of the operator and its size stand for knobs and shapes, which not every space has. The
-///           paper's transformer reads sequences of length 1, which makes it a residual network; here it is
-///           that of TenSet. How the training set is drawn is the caller's part.
+/// Deviates: tags of the operator and its size replace knobs and shapes, which not every space has. The paper's
+///           transformer reads sequences of length 1, which makes it a residual network; here TenSet's network is used.
+///           The caller provides the training set.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer, CostModel Model = models::Mlp>
 struct OneShot {
   using space = Space;
@@ -38,8 +38,8 @@ struct OneShot {
   using adaptation = adaptations::None;
   using measurer = Measurer;
 
-  /// 512 chains of 160 steps. More than a batch is returned, so that another sampler has something to choose; the best
-  /// of them are those of a batch.
+  /// 512 chains of 160 steps. Returns more than a batch, so that another sampler can choose; the best of them form the
+  /// batch.
   static void set_explorer(explorers::Annealing& annealing) {
     annealing.chains = 512;
     annealing.steps = 160;

@@ -15,17 +15,17 @@
 
 namespace tunewright::recipes {
 
-/// Draft, then verify: evolution ranked by symbols of the program alone gives a set of candidates, and a network
-/// on statements and data movements, trained after every round, ranks that set.
+/// Draft, then verify: evolution ranked by a symbol-based draft gives a set of candidates, and a network on statements
+/// and data movements, trained after every round, ranks that set.
 ///
 ///   Tuner<recipes::Pruner<Space, Measurer>> tuner{{.seed = 7}};
 ///   tuner.run(task, {.trials = 2000, .batch = 10});
 ///
-/// Paper:    Qiao et al., Pruner: A Draft-then-Verify Exploration Mechanism to Accelerate Tensor Program Tuning,
-///           ASPLOS 2025, doi:10.1145/3676641.3716269.
-/// Deviates: as `drafts::SymbolAnalyzer`, whose form is that of the released code, `features::Dataflow`,
-///           `explorers::DraftSet` and `models::PatternAware`. Rows of statements have 164 columns, without the ten
-///           flags on the text of the computation. On CPUs, which the paper does not treat, all of it by analogy.
+/// Paper:    Qiao et al., Pruner: A Draft-then-Verify Exploration Mechanism to Accelerate Tensor Program Tuning, ASPLOS
+///           2025, doi:10.1145/3676641.3716269.
+/// Deviates: as `drafts::SymbolAnalyzer` (in the form of the released code), `features::Dataflow`,
+///           `explorers::DraftSet` and `models::PatternAware`. Statement rows have 164 columns, without the ten flags
+///           on the text of the computation. CPUs, which the paper does not cover, are treated by analogy.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Pruner {
   using space = Space;
@@ -39,22 +39,22 @@ struct Pruner {
   using measurer = Measurer;
 
   static void set_draft(drafts::SymbolAnalyzer& draft) { draft.form = drafts::SymbolAnalyzer::Form::Released; }
-  /// One in ten at random.
+  /// One in ten is random.
   static void set_sampler(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.1; }
-  /// Anew on everything after every round.
+  /// From scratch on all data after every round.
   static void set_adaptation(adaptations::IncrementalRefit& training) {
     training.renewal_factor = 1;
     training.min_growth = 0;
   }
 };
 
-/// Pruner where measuring is quick: on CPUs a hundred programs take some seconds, a hundredth of the paper's time, and
-/// training by its settings would take most of a search.
+/// Pruner for machines that measure quickly: on CPUs a hundred programs take some seconds, a hundredth of the paper's
+/// time, and training with its settings would take most of a search.
 ///
-/// What differs from `Pruner`, all of it ours: the draft's form knows more of the machine
-/// (`SymbolAnalyzer::Form::Hierarchical`); the network trains by `models::PatternAware::quick`, anew at doublings of
-/// the data, and some steps in between; and it also ranks mutations of the fastest programs, 20 for each candidate that
-/// is measured.
+/// Differences from `Pruner`, all our own: the form of the draft models more of the machine
+/// (`SymbolAnalyzer::Form::Hierarchical`); the network trains by `models::PatternAware::quick`, from scratch when the
+/// data doubles, and some steps in between; and it also ranks mutations of the fastest programs, 20 per measured
+/// candidate.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct PrunerQuick : Pruner<Space, Measurer> {
   static void set_draft(drafts::SymbolAnalyzer& draft) { draft.form = drafts::SymbolAnalyzer::Form::Hierarchical; }

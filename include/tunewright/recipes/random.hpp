@@ -13,7 +13,7 @@
 
 namespace tunewright::recipes {
 
-/// Random search: every candidate is a fresh draw from the space. The baseline that every recipe has to beat.
+/// Random search: every candidate is a random sample of the space. The baseline that every recipe has to beat.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Random {
   using space = Space;

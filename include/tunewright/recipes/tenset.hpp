@@ -15,19 +15,19 @@
 
 namespace tunewright::recipes {
 
-/// Ansor's search with a cost model that was trained before on measurements of many other tasks.
+/// Ansor's search with a cost model pretrained on measurements of many other tasks.
 ///
 ///   Tuner<recipes::TenSet<Space, Measurer>> tuner{{.model = pretrained}};
 ///
 ///   recipes::TenSet<Space, Measurer, models::Mlp, adaptations::None>
 ///   recipes::TenSet<Space, Measurer, adaptations::Transferred<models::Gbdt>, adaptations::WarmStart>
 ///
-/// The second leaves the network as it is; the third is trees, with new ones beside them.
+/// The second recipe does not train the network further; the third uses pretrained trees and adds new ones.
 ///
-/// Paper:    Zheng et al., TenSet: A Large-scale Program Performance Dataset for Learned Tensor Compilers,
-///           NeurIPS 2021 datasets and benchmarks.
-/// Deviates: as `Ansor`, `models::Mlp` and `adaptations::FineTune`. One run is one task: the paper's transfer
-///           spends a round on each, the later ones after learning from the earlier.
+/// Paper:    Zheng et al., TenSet: A Large-scale Program Performance Dataset for Learned Tensor Compilers, NeurIPS 2021
+///           datasets and benchmarks.
+/// Deviates: as `Ansor`, `models::Mlp` and `adaptations::FineTune`. One run is one task; the paper's transfer spends
+///           one round per task, and later tasks learn from earlier ones.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer, CostModel Model = models::Mlp,
           AdaptationFor<Model> Adaptation = adaptations::FineTune>
 struct TenSet {
@@ -41,7 +41,7 @@ struct TenSet {
   using adaptation = Adaptation;
   using measurer = Measurer;
 
-  /// That of Ansor.
+  /// As in Ansor.
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
   /// Ten steps of gradient descent.
   static void set_adaptation(adaptations::FineTune& tuning) { tuning.training = adaptations::tenset_fine_tuning(); }

@@ -13,15 +13,14 @@
 
 namespace tunewright::recipes {
 
-/// Ansor's search ranked by a network that reads schedules instead of loop nests, trained before and
-/// fine-tuned on what is measured. A model of several heads, taught by `fit_heads`, makes it MTL-TLP; head 0
-/// is searched for.
+/// Ansor's search ranked by a pretrained network that reads schedules instead of loop nests, fine-tuned on the
+/// measurements of the search. A model with several heads, trained by `fit_heads`, makes it MTL-TLP; the search uses
+/// head 0.
 ///
 /// Paper:    Zhai et al., TLP: A Deep Learning-based Cost Model for Tensor Program Tuning, ASPLOS 2023,
 ///           doi:10.1145/3575693.3575737.
-/// Deviates: as `Ansor`, `features::Primitives` and `models::PrimitiveAttention`. The paper fine-tunes on
-///           half a million measurements of the target before the search; here on the measurements of the
-///           search.
+/// Deviates: as `Ansor`, `features::Primitives` and `models::PrimitiveAttention`. The paper fine-tunes on half a
+///           million measurements of the target before the search; here on the measurements of the search.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Tlp {
   using space = Space;
@@ -34,17 +33,17 @@ struct Tlp {
   using adaptation = adaptations::FineTune;
   using measurer = Measurer;
 
-  /// That of Ansor.
+  /// As in Ansor.
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
-  /// The network is fine-tuned as it was trained.
+  /// Fine-tuning uses the settings of the training.
   static void set_adaptation(adaptations::FineTune& tuning) { tuning.training = models::PrimitiveAttention{}.training; }
 };
 
-/// Tlp where measuring is quick: on CPUs a batch of 10 takes a third of a second, and training by the settings of the
-/// paper, before the search and after every batch, takes minutes of it.
+/// Tlp for machines that measure quickly: on CPUs a batch of 10 takes a third of a second, and training with the
+/// settings of the paper, before the search and after every batch, takes minutes.
 ///
-/// What differs from `Tlp`, ours: MetaSchedule's population, a quarter of Ansor's; a quarter of the width; some 200
-/// mini-batches of 64 programs before the search and 20 of 32 after a batch, when there is a tenth more to learn from.
+/// Differences from `Tlp`, our own: MetaSchedule's population, a quarter of Ansor's; a quarter of the width; some 200
+/// mini-batches of 64 programs before the search, and 20 of 32 after a batch when the data has grown by a tenth.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct TlpQuick : Tlp<Space, Measurer> {
   static void set_explorer(explorers::Evolutionary& evolution) { evolution = {}; }

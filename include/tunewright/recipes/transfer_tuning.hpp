@@ -8,8 +8,8 @@
 
 namespace tunewright::recipes {
 
-/// Transfer-Tuning (Gibson and Cano, PACT 2022): no search, but the schedules that another network was tuned to. Each
-/// task measures the best schedules of all tasks of its class, made to fit, and keeps the fastest.
+/// Transfer-Tuning (Gibson and Cano, PACT 2022): no search, only the tuned schedules of another network. Each task
+/// measures the best schedules of all tasks of its class, refitted to its shape, and keeps the fastest.
 ///
 ///   data::ScheduleStore donor(1);  // the fastest of each task
 ///   donor.add({"resnet50.jsonl"});
@@ -20,8 +20,8 @@ namespace tunewright::recipes {
 ///         return given;
 ///       }}};
 ///
-/// `data::ScheduleStore` says what a class is and how schedules are made to fit, and `ScheduleStore::promise` which of
-/// several networks to take them from.
+/// `data::ScheduleStore` defines classes and refitting, and `ScheduleStore::promise` compares networks to take
+/// schedules from.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct TransferTuning : Random<spaces::GivenOnly<Space>, Measurer> {};
 

@@ -12,7 +12,7 @@
 
 namespace tunewright::samplers {
 
-/// Squared distance of the gradient embeddings a ⊗ h and b ⊗ k, which are never built:
+/// Squared distance of the gradient embeddings a ⊗ h and b ⊗ k, which are not materialized:
 ///
 ///   |a⊗h - b⊗k|² = |a|²|h|² + |b|²|k|² - 2 (a·b)(h·k)
 ///
@@ -23,24 +23,22 @@ namespace tunewright::samplers {
   return std::max(0.0F, squared);  // rounding may fall below
 }
 
-/// Measures a batch whose gradients, were it learned from, would be large and point into different
-/// directions: k-means++ seeding on gradient embeddings, which joins uncertainty and diversity without a
-/// weight between them.
+/// Selects a batch whose training gradients would be large and point into different directions: k-means++ seeding on
+/// gradient embeddings, which combines uncertainty and diversity without a weight between them.
 ///
-///   g(p) = s(p) h(p)        h: embedding, s: standard deviation the model gives its score
+///   g(p) = s(p) h(p)        h: embedding, s: standard deviation of the model's score
 ///   first: the largest |g|; each next: drawn with probability D(p)² / sum D²,
 ///   D(p) = the distance of g(p) to the nearest chosen
 ///
 /// Paper:       Ash et al., BADGE, ICLR 2020.
-/// Models:      LabelAwareSamplerFor<M> for every M that is both an EmbeddingCostModel and an
-///              UncertainCostModel.
+/// Models:      LabelAwareSamplerFor<M> for every M that is both an EmbeddingCostModel and an UncertainCostModel.
 /// Shapes:      h [P, E]; result [min(n, P)] in the order drawn.
 /// Cost:        O(P n E).
-/// Determinism: the generator draws all but the first; of equal gradients the first in the pool.
-/// Errors:      `std::invalid_argument` for scores or labels that are not one a program.
-/// Deviates:    BADGE is made for classifiers, whose gradient follows from the most probable class taken as the
-///              label. Under a squared loss that pseudo-label leaves no residual, so the residual to be expected,
-///              the deviation, takes its place.
+/// Determinism: the generator draws all but the first; among equal gradients the first in the pool.
+/// Errors:      `std::invalid_argument` unless there is one score or label per program.
+/// Deviates:    BADGE is for classifiers and uses the most probable class as the label of the gradient. Under a squared
+///              loss this pseudo-label gives no residual, so the deviation, which is the expected residual, replaces
+///              it.
 struct Badge {
   template <EmbeddingCostModel M>
     requires UncertainCostModel<M>

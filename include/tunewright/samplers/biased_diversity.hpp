@@ -20,45 +20,42 @@
 
 namespace tunewright::samplers {
 
-/// How `BiasedDiversity` weighs the distance of a candidate. q: its score, scaled to [0, 1] within its task;
-/// the ten equal parts of that range are the levels k, with share P_k of all programs of the task and share
-/// H_k of its labelled and chosen ones.
+/// The weight w of a candidate's distance in `BiasedDiversity`. q is its score, scaled to [0, 1] within its task. Ten
+/// equal parts of that range are the levels k, with a share P_k of all programs of the task and a share H_k of its
+/// labelled and chosen ones.
 enum class Bias : std::uint8_t {
-  None,     ///< 1: diversity alone
-  High,     ///< 0.1 + q: towards the fast
-  Strata,   ///< 1 / (1 + labelled and chosen of level k): every level alike
-  Restore,  ///< min(10, T_k / max(H_k, 0.001)), T_k = (1 - beta) P_k + beta / 10: from the pool's to even shares
+  None,     ///< 1: only diversity
+  High,     ///< 0.1 + q: prefers fast programs
+  Strata,   ///< 1 / (1 + labelled and chosen of level k): uniform over levels
+  Restore,  ///< min(10, T_k / max(H_k, 0.001)), T_k = (1 - beta) P_k + beta / 10: the pool's to uniform shares
   Dpp,      ///< 1, and drawn with probability D² / sum D² instead of the largest (k-means++)
   Qbc,      ///< the model's deviation + 0.0001: diversity times disagreement
 };
 
-/// Spends a budget of measurements on a pool of many tasks: programs far from what is labelled, within their
-/// task, weighed so that diversity does not fill the labels with unlike but slow programs, which makes a model
-/// overestimate others of their kind.
+/// Selects measurements from a pool of many tasks: programs far from the labelled ones of their task, weighted so that
+/// diversity does not label mostly dissimilar, slow programs, which makes a model overestimate others of their kind.
 ///
-///   quota of task t  proportional to sqrt(|U_t|), times `unsure_task_factor` for the quarter of tasks of the
+///   quota of task t  proportional to sqrt(|U_t|), times `unsure_task_factor` for the quarter of tasks with the
 ///                    largest mean deviation, if the model is an UncertainCostModel
-///   within a task:   `random_share` of the quota at random, then  argmax D(p) w(p)  again and again
+///   within a task:   `random_share` of the quota randomly, then repeatedly  argmax D(p) w(p)
 ///   D(p) = min over labelled and chosen z of the task of |h(p) - h(z)|;   w: see Bias
 ///
 /// Paper:       Bi et al., BALTO, ICLR 2023: pool-based active learning for pre-trained cost models with
 ///              "biased-diversity-based" selection.
-/// Models:      LabelAwareSamplerFor<M> for every EmbeddingCostModel M; Bias::Qbc throws std::invalid_argument
-///              for one that is not an UncertainCostModel too.
+/// Models:      LabelAwareSamplerFor<M> for every EmbeddingCostModel M; Bias::Qbc throws std::invalid_argument unless
+///              it is also an UncertainCostModel.
 /// Shapes:      h [P + L, E]; result [min(n, P)], task by task.
 /// Cost:        O(sum over tasks of P_t (L_t + n_t) E) and one prediction of pool and labelled programs.
-/// Determinism: ties go by score, then by place in the pool.
-/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
-///              a program.
-/// Deviates:    the paper's abstract is all that is public, so distance, bias, quotas and shares are a
-///              reconstruction, and every form of the bias it may have meant is here. Training in rounds and
-///              rescaling labels are the caller's.
+/// Determinism: ties are ordered by score, then by position in the pool.
+/// Errors:      `std::invalid_argument` for options out of range, and unless there is one score or label per program.
+/// Deviates:    only the paper's abstract is public, so distance, bias, quotas and shares are a reconstruction, with
+///              every plausible form of the bias. The caller trains in rounds and rescales labels.
 struct BiasedDiversity {
   Bias bias = Bias::High;
-  double random_share = 0.1;      ///< of each quota, in [0, 1]; an unbiased part to watch the model with
-  double beta = 0.75;             ///< of Bias::Restore, in [0, 1]: 0 keeps the pool's shares, 1 evens them out
-  double unsure_task_factor = 2;  ///< on the quota of the least sure quarter of tasks, at least 1
-  bool standardised = false;      ///< every coordinate of h at deviation 1 over the task
+  double random_share = 0.1;      ///< of each quota, in [0, 1]; an unbiased part to monitor the model
+  double beta = 0.75;             ///< for Bias::Restore, in [0, 1]: 0 keeps the pool's shares, 1 gives uniform ones
+  double unsure_task_factor = 2;  ///< factor for the quota of the least certain quarter of tasks, at least 1
+  bool standardised = false;      ///< scales every coordinate of h to deviation 1 within the task
 
   template <EmbeddingCostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
@@ -116,7 +113,7 @@ struct BiasedDiversity {
 
   [[nodiscard]] std::vector<std::size_t> pick(Task& task, std::size_t count, Rng& rng) const;
 
-  // The largest worth; of equals the better-scored.
+  // The largest worth; among equals the better-scored.
   static std::size_t best(const Task& task, std::span<const double> worth);
 
   [[nodiscard]] double weight(const Task& task, std::size_t i, const std::array<double, levels>& of_level) const;
@@ -188,7 +185,7 @@ TUNEWRIGHT_INLINE std::vector<std::size_t> BiasedDiversity::pick(Task& task, std
     task.nearest.add(task.points, task.points[i]);
     chosen.push_back(i);
   };
-  // A fraction of a program is a chance of one, so that small quotas keep their share on average.
+  // A fraction of a program is a probability, so that small quotas keep their share on average.
   const auto random = static_cast<std::size_t>(random_share * static_cast<double>(count) + rng.uniform() * 0.999999);
   std::vector<std::size_t> order = positions(candidates);
   rng.shuffle(std::span(order));

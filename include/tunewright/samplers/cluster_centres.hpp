@@ -15,28 +15,27 @@
 
 namespace tunewright::samplers {
 
-/// Measures one candidate a cluster, and only as many as there are clusters worth telling apart: the explored
-/// candidates crowd together, and neighbours perform alike.
+/// Selects one candidate per cluster and adapts the number of clusters, because explored candidates crowd together and
+/// neighbours perform alike.
 ///
 ///   k = step, 2 step, ... up to n: k-means on the knobs; stop at the knee, loss(k) >= loss(k - step) / knee
 ///   measure the candidate nearest to each centre
 ///
 /// Paper:       Ahn et al., Chameleon, ICLR 2020, adaptive sampling.
-/// Models:      LabelAwareSamplerFor<M> for every CostModel M. Features: the knobs, one row a program; programs
-///              of several rows are taken as the sum of their rows.
+/// Models:      LabelAwareSamplerFor<M> for every CostModel M. Features: the knobs, one row per program; several rows
+///              of a program are summed.
 /// Shapes:      x [P, D]; result at most min(n, P), usually fewer than n, best-scored first.
 /// Cost:        O(n / step * iterations * P n widest).
-/// Determinism: the generator chooses the first centres; of equally near candidates the best-scored, then the first.
-/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
-///              a program.
-/// Deviates:    Chameleon builds a new configuration around each centre, from the centre's two knobs and values
-///              of the others drawn among the candidates; it may not be legal. Here the nearest candidate, the
-///              best-scored of equally near ones, stands for the cluster. Centres start from k-means++ and are not
-///              rounded to whole indices.
+/// Determinism: the generator chooses the first centres; among equally near candidates the best-scored, then the first.
+/// Errors:      `std::invalid_argument` for options out of range, and unless there is one score or label per program.
+/// Deviates:    Chameleon builds a new configuration at each centre, from the centre's two knobs and values of the
+///              others drawn among the candidates; it may be illegal. Here the nearest candidate, the best-scored among
+///              equally near ones, represents the cluster. Centres start from k-means++ and are not rounded to whole
+///              indices.
 struct ClusterCentres {
   std::size_t step = 8;              ///< clusters added at a time, at least 1
-  double knee = 2.5;                 ///< the loss must fall by this factor for more clusters to pay, above 1
-  std::size_t widest = 2;            ///< knobs of the most values that are looked at; 0: all
+  double knee = 2.5;                 ///< adds clusters while the loss decreases by this factor, above 1
+  std::size_t widest = 2;            ///< uses this many knobs, those with the most values; 0: all
   std::size_t max_iterations = 100;  ///< of one k-means
 
   template <CostModel M>
@@ -54,7 +53,7 @@ struct ClusterCentres {
   }
 
  private:
-  // The columns of the most values, as points of indices.
+  // The columns with the most values, as points of indices.
   [[nodiscard]] Points widest_knobs(const KnobTable& table) const;
 
   [[nodiscard]] std::vector<std::size_t> representatives(const Points& points, std::span<const std::size_t> candidates,

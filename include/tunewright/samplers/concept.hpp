@@ -21,15 +21,15 @@ namespace samplers {
 /// A batch without programs.
 const FeatureBatch& no_programs();
 
-/// What has been measured so far, L programs, and how the pool of P relates to it. A view: what it refers to
-/// must outlive it. Everything may be left out; the members [L] and [P] are empty or of that length.
+/// The L programs measured so far, and the tasks of the P candidates. A view: the data must outlive it. Every member
+/// may be omitted; members [L] and [P] are empty or of that length.
 struct Labelled {
   const FeatureBatch& x = no_programs();       ///< (R, D) in L programs
-  std::span<const float> y{};                  ///< [L] as the model is taught it: best of task / cost, failed = 0
+  std::span<const float> y{};                  ///< [L] training labels: best of task / cost, failed = 0
   std::span<const std::uint32_t> task{};       ///< [L] number of its task; empty: all of one
-  std::span<const std::uint32_t> round{};      ///< [L] of its task, in which it was chosen
-  std::span<const float> predicted{};          ///< [L] what the model said when it was chosen, NaN if nothing
-  std::span<const std::uint32_t> pool_task{};  ///< [P] in the numbers of `task`; empty: all of one
+  std::span<const std::uint32_t> round{};      ///< [L] round of its task in which it was chosen
+  std::span<const float> predicted{};          ///< [L] prediction of the model when it was chosen, NaN if none
+  std::span<const std::uint32_t> pool_task{};  ///< [P] number of its task, as in `task`; empty: all of one
 
   [[nodiscard]] std::size_t size() const noexcept { return x.programs(); }  // L
   [[nodiscard]] std::uint32_t task_of(std::size_t l) const { return task.empty() ? 0 : task[l]; }
@@ -40,25 +40,25 @@ struct Labelled {
 
 /// Decides which of the explored candidates are measured.
 ///
-/// `select(model, x, score, n, rng)` returns at most `n` distinct positions in the pool of P candidates, in
-/// the order in which they should be measured. `x` holds the features of the pool, `score` [P] what the model
-/// thinks of it: larger is better, -infinity (or NaN) for candidates that could not be described; these are
-/// chosen last. Fewer than `n` come back from a pool smaller than `n`, and from a sampler that finds more of
-/// the batch not worth measuring; at least one does when there is one.
+/// `select(model, x, score, n, rng)` returns at most `n` distinct positions in the pool of P candidates, in measurement
+/// order. `x` has the features of the pool, `score` [P] the model's scores: larger is better, -infinity (or NaN) for
+/// candidates that could not be described; these are chosen last. The result has fewer than `n` positions if the pool
+/// is smaller than `n`, or if the sampler considers more of the batch not worth measuring; but at least one if the pool
+/// has one.
 ///
-/// A sampler that needs more of the model than `CostModel` constrains its `select`; the slot check then names
-/// the mismatch.
+/// A sampler that needs more of the model than `CostModel` constrains its `select`; the slot check then names the
+/// mismatch.
 ///
-/// Semantics the compiler cannot see: the choice depends on the arguments alone.
+/// Semantics the compiler cannot see: the choice depends only on the arguments.
 template <class X, class M>
 concept SamplerFor = CostModel<M> && requires(X& sampler, const M& model, const FeatureBatch& x,
                                               std::span<const float> score, std::size_t n, Rng& rng) {
   { sampler.select(model, x, score, n, rng) } -> std::same_as<std::vector<std::size_t>>;  // [B <= n]
 };
 
-/// Refinement, found by detection: a sampler that also looks at what has been measured, or chooses from a
-/// pool of several tasks. Without the last argument nothing has been measured and all is one task, so one
-/// function with `const samplers::Labelled& labelled = {}` at its end serves both.
+/// Refinement, detected: a sampler that also uses the measurements so far, or chooses from a pool of several tasks.
+/// Without the last argument, nothing has been measured and all candidates belong to one task, so one function with
+/// `const samplers::Labelled& labelled = {}` at its end serves both.
 template <class X, class M>
 concept LabelAwareSamplerFor =
     SamplerFor<X, M> && requires(X& sampler, const M& model, const FeatureBatch& x, std::span<const float> score,
@@ -66,15 +66,14 @@ concept LabelAwareSamplerFor =
       { sampler.select(model, x, score, n, rng, labelled) } -> std::same_as<std::vector<std::size_t>>;
     };
 
-/// Refinement, found by detection: a sampler that does not look at the pool, and says so by `static constexpr bool
-/// is_indifferent = true`. It needs no pool that is larger than the batch.
+/// Refinement, detected: a sampler that ignores the pool and declares `static constexpr bool is_indifferent = true`. It
+/// accepts a pool no larger than the batch.
 template <class X>
 concept IndifferentSampler = requires { requires X::is_indifferent; };
 
 namespace samplers {
 
-/// Throws `std::logic_error` unless `chosen` holds at most `n` distinct positions in a pool of `pool`
-/// candidates.
+/// Throws `std::logic_error` unless `chosen` has at most `n` distinct positions in a pool of `pool` candidates.
 void check_selection(std::span<const std::size_t> chosen, std::size_t pool, std::size_t n);
 
 }  // namespace samplers

@@ -12,8 +12,8 @@
 
 namespace tunewright::samplers {
 
-/// Measures what is farthest from everything measured, again and again, so that no candidate is far from all
-/// labels: the greedy k-center, which stays within twice the smallest covering radius possible.
+/// Repeatedly selects the candidate farthest from everything measured, so that no candidate is far from all labels:
+/// greedy k-center, within twice the optimal covering radius.
 ///
 ///   D(p) = min over labelled and chosen z of |h(p) - h(z)|;   choose argmax D, update D, repeat
 ///
@@ -21,11 +21,11 @@ namespace tunewright::samplers {
 /// Models:      LabelAwareSamplerFor<M> for every EmbeddingCostModel M.
 /// Shapes:      h [P + L, E]; result [min(n, P)], farthest first.
 /// Cost:        O(P (L + n) E).
-/// Determinism: no randomness; equally far candidates go by score, then by place in the pool.
-/// Errors:      `std::invalid_argument` for scores or labels that are not one a program.
-/// Deviates:    while nothing is labelled, the first choice is the best-scored candidate instead of any.
+/// Determinism: no randomness; equally far candidates are ordered by score, then by position in the pool.
+/// Errors:      `std::invalid_argument` unless there is one score or label per program.
+/// Deviates:    without labels, the first choice is the best-scored candidate instead of any.
 struct CoreSet {
-  bool standardised = false;  ///< every coordinate at deviation 1 over pool and labelled programs
+  bool standardised = false;  ///< scales every coordinate to deviation 1 over pool and labelled programs
 
   template <EmbeddingCostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,

@@ -18,26 +18,26 @@
 
 namespace tunewright::samplers {
 
-/// Measures good candidates that between them try as many values of every knob as possible.
+/// Selects good candidates that together cover as many values of every knob as possible.
 ///
 ///   F(S) = score_weight * sum over S of score + knob_weight * sum over knobs of |distinct values in S|
-///   S grows from the pool's best `candidates_factor` * n by the largest gain of F, which comes within 1 - 1/e
-///   of the largest F possible for scores that are not negative
+///   S grows from the pool's best `candidates_factor` * n by the largest gain of F, which reaches at least 1 - 1/e
+///   of the largest possible F for nonnegative scores
 ///
 /// Paper:       Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018, section 3.3.
-/// Models:      LabelAwareSamplerFor<M> for every CostModel M. Features: the knobs, one row a program; programs
-///              of several rows are taken as the sum of their rows.
-/// Shapes:      x [P, D]; result [min(n, P)] in the order taken.
+/// Models:      LabelAwareSamplerFor<M> for every CostModel M. Features: the knobs, one row per program; several rows
+///              of a program are summed.
+/// Shapes:      x [P, D]; result [min(n, P)] in the order of selection.
 /// Cost:        O(P log P) and at most O(n C D), C = candidates_factor * n; usually far less, because gains only
-///              shrink and are computed again only when a candidate comes first.
-/// Determinism: no randomness; equal gains go by score, then by place in the pool.
-/// The score weight of 0 is what AutoTVM's tuner uses: it picks for coverage alone among the best.
-/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
-///              a program.
+///              shrink, so only that of the leading candidate is recomputed.
+/// Determinism: no randomness; equal gains are ordered by score, then by position in the pool.
+/// Errors:      `std::invalid_argument` for options out of range, and unless there is one score or label per program.
+///
+/// AutoTVM's tuner uses the score weight 0: it maximises only coverage among the best.
 struct DiverseTopK {
   double score_weight = 0;       ///< at least 0, finite
-  double knob_weight = 1;        ///< of one new value of one knob, at least 0, finite
-  double candidates_factor = 2;  ///< candidates considered for each one chosen, at least 1
+  double knob_weight = 1;        ///< weight of one new value of one knob, at least 0, finite
+  double candidates_factor = 2;  ///< candidates considered per chosen one, at least 1
 
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
@@ -78,11 +78,11 @@ TUNEWRIGHT_INLINE std::vector<std::size_t> DiverseTopK::greedy(const KnobTable& 
   const auto gain = [&](std::size_t i) {
     std::size_t fresh = 0;
     for (std::size_t c = 0; c < knobs.columns; ++c) fresh += tried[c][knobs.at(i, c)] ? 0 : 1;
-    // A weight of 0 ignores also scores that are infinite.
+    // A weight of 0 also ignores infinite scores.
     const double of_score = score_weight == 0 ? 0.0 : score_weight * double{score[candidates[i]]};
     return of_score + knob_weight * static_cast<double>(fresh);
   };
-  // Largest gain first, then the place among the candidates, which are sorted by score.
+  // Largest gain first, then the position among the candidates, which are sorted by score.
   using Entry = std::pair<double, std::size_t>;
   const auto after = [](const Entry& a, const Entry& b) {
     return a.first != b.first ? a.first < b.first : a.second > b.second;

@@ -17,8 +17,8 @@ struct Clusters {
   double loss = 0;                   ///< sum of squared distances to the nearest centre
 };
 
-/// K centres of N points by Lloyd's iteration from k-means++ seeds; stops when no point changes its cluster.
-/// A cluster that loses all its points starts again from a random one.
+/// K centres of N points by Lloyd's iteration from k-means++ seeds; stops when no point changes its cluster. An empty
+/// cluster restarts from a random point.
 ///
 /// Paper:  Lloyd, 1982; Arthur and Vassilvitskii, k-means++, SODA 2007.
 /// Shapes: points (N, E), N >= 1; `k` at least 1.

@@ -10,8 +10,8 @@
 
 namespace tunewright::samplers {
 
-/// Points as knob settings: each coordinate becomes the place of its value among the distinct values that its
-/// column takes, which is the index of the knob whatever unit the feature is in.
+/// Points as knob settings: each coordinate becomes the index of its value among the distinct values of its column,
+/// which is the index of the knob value in any unit.
 struct KnobTable {
   std::size_t columns = 0;            // D
   std::vector<std::uint32_t> index;   // (N, D)
@@ -20,7 +20,7 @@ struct KnobTable {
   [[nodiscard]] std::uint32_t at(std::size_t i, std::size_t c) const { return index[i * columns + c]; }
 };
 
-/// O(N D log N). Values that are not numbers count as one, the largest.
+/// O(N D log N). All NaN count as one value, the largest.
 [[nodiscard]] inline KnobTable knob_table(const Points& points) {
   KnobTable table{.columns = points.columns,
                   .index = std::vector<std::uint32_t>(points.values.size()),

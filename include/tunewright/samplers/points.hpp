@@ -30,27 +30,27 @@ struct Points {
   void append(std::span<const float> point);
 };
 
-/// The embeddings of the programs at `which`. Throws `std::invalid_argument` unless each of them is one row.
+/// The embeddings of the programs at `which`. Throws `std::invalid_argument` unless each of them has one row.
 [[nodiscard]] Points points_of(const FeatureBatch& embedding, std::span<const std::size_t> which);
 
-/// The programs at `which`, each as the sum of its rows: a program of one row, which features of knobs give,
-/// stays what it is.
+/// The programs at `which`, each as the sum of its rows; a program with one row, as features of knobs give, is
+/// unchanged.
 [[nodiscard]] Points summed_rows(const FeatureBatch& x, std::span<const std::size_t> which);
 
-/// ‖a − b‖². Eight partial sums, so that compilers may use vectors without leave to reorder.
+/// ‖a − b‖². Eight partial sums, so that compilers can vectorize without reordering.
 [[nodiscard]] float squared_distance(std::span<const float> a, std::span<const float> b) noexcept;
 
-/// a · b, summed likewise.
+/// a · b, with the same partial sums.
 [[nodiscard]] float dot(std::span<const float> a, std::span<const float> b) noexcept;
 
-/// Gives every coordinate mean 0 and deviation 1 over both sets together; one that does not vary, or is not
-/// finite somewhere, becomes 0. O((N + M) E).
+/// Scales every coordinate to mean 0 and deviation 1 over both sets together; a constant or non-finite coordinate
+/// becomes 0. O((N + M) E).
 void standardise(Points& a, Points& b);
 
-/// The squared distance of N points to the nearest of the centres added so far: what k-center, k-means++ and
-/// everything between update pick by pick. `Distance(i, j)` gives the squared distance of two points.
+/// The squared distance of N points to the nearest of the centres added so far, updated per centre: the basis of
+/// k-center, k-means++ and variants. `Distance(i, j)` gives the squared distance of two points.
 ///
-/// Cost: O(N) distances a centre.
+/// Cost: O(N) distances per centre.
 class NearestCentre {
  public:
   explicit NearestCentre(std::size_t points) : squared_(points, std::numeric_limits<float>::infinity()) {}
@@ -65,7 +65,7 @@ class NearestCentre {
     add([&](std::size_t i) { return squared_distance(points[i], centre); });
   }
 
-  /// Before the first centre all points are equally far, at 1.
+  /// Before the first centre, the distance of all points is 1.
   [[nodiscard]] float squared(std::size_t i) const noexcept { return any_ ? squared_[i] : 1.0F; }
   [[nodiscard]] std::size_t size() const noexcept { return squared_.size(); }
 
@@ -74,8 +74,8 @@ class NearestCentre {
   bool any_ = false;
 };
 
-/// A position drawn with probability proportional to its weight [N]; weights that are not positive numbers
-/// count as none. Returns N when no weight is left. O(N).
+/// A position drawn with probability proportional to its weight [N]; weights that are not positive numbers count as 0.
+/// Returns N if all weights are 0. O(N).
 [[nodiscard]] std::size_t draw_by_weight(std::span<const double> weight, Rng& rng);
 
 }  // namespace tunewright::samplers
@@ -156,7 +156,7 @@ TUNEWRIGHT_INLINE void standardise(Points& a, Points& b) {
   std::vector<float> factor(columns);
   for (std::size_t c = 0; c < columns; ++c) {
     const double root = std::sqrt(deviation[c]);
-    // What rounding leaves of a constant column is no variation.
+    // A constant column may have a nonzero deviation by rounding.
     const bool varies = std::isfinite(root) && root > 1e-6 * std::abs(mean[c]) && root > 0;
     factor[c] = varies ? static_cast<float>(1 / root) : 0.0F;
   }

@@ -17,8 +17,8 @@
 
 namespace tunewright::samplers {
 
-/// May a candidate of this score be chosen before the rest: it could be described, and the model has an
-/// opinion.
+/// Whether a candidate with this score may be chosen before the others: it could be described, and the model has a
+/// score for it.
 [[nodiscard]] inline bool described(float score) noexcept {
   return score > -std::numeric_limits<float>::infinity();  // not for NaN
 }
@@ -26,28 +26,28 @@ namespace tunewright::samplers {
 /// Positions of the described candidates, ascending.
 [[nodiscard]] std::vector<std::size_t> described_positions(std::span<const float> score);
 
-/// Positions of the labelled programs that have rows, ascending: the others have no place among features.
+/// Positions of the labelled programs with rows, ascending; the others have no features.
 [[nodiscard]] std::vector<std::size_t> described_positions(const Labelled& labelled);
 
-/// Throws `std::invalid_argument` unless the sizes of the arguments of `select` belong together.
+/// Throws `std::invalid_argument` unless the sizes of the arguments of `select` match.
 void check_pool(const char* who, const FeatureBatch& x, std::span<const float> score, const Labelled& labelled);
 
-/// The `count` first of `among` by `value` [P], largest first and NaN last; of equals the better-scored, then
-/// the one earlier in the pool.
+/// The first `count` of `among` by `value` [P], largest first and NaN last; among equals the better-scored, then the
+/// earlier one in the pool.
 [[nodiscard]] std::vector<std::size_t> largest(std::vector<std::size_t> among, std::size_t count,
                                                std::span<const float> value, std::span<const float> score);
 
-/// Appends the best-scored of what is not chosen until `chosen` holds min(n, P): a sampler that ran out of
-/// described candidates ends so.
+/// Appends the best-scored remaining candidates until `chosen` has min(n, P): for samplers that run out of described
+/// candidates.
 void fill_up(std::vector<std::size_t>& chosen, std::span<const float> score, std::size_t n);
 
-/// What belongs to one task: positions in the pool and in the labelled programs, ascending.
+/// The members of one task: positions in the pool and in the labelled programs, ascending.
 struct TaskMembers {
   std::vector<std::size_t> pool;
   std::vector<std::size_t> labelled;
 };
 
-/// The described members of every task that the pool has candidates of, by task number.
+/// The described members of every task with candidates in the pool, by task number.
 [[nodiscard]] std::map<std::uint32_t, TaskMembers> by_task(std::span<const float> score, const Labelled& labelled);
 
 }  // namespace tunewright::samplers

@@ -12,9 +12,9 @@
 
 namespace tunewright::samplers {
 
-/// Divides `n` measurements among T parts in proportion to `share` [T], each at least 0, none getting more than
-/// its `room` [T]: whole numbers by the largest remainder, equals in order; what does not fit goes to the
-/// others in the same way. The sum is min(n, sum of room). O(T² log T) at worst.
+/// Divides `n` measurements among T parts in proportion to `share` [T], each at least 0, with at most `room` [T] per
+/// part: whole numbers by the largest remainder, equals in order; the excess goes to the others in the same way. The
+/// sum is min(n, sum of room). O(T² log T) at worst.
 [[nodiscard]] std::vector<std::size_t> divide(std::size_t n, std::span<const double> share,
                                               std::span<const std::size_t> room);
 

@@ -11,14 +11,14 @@
 
 namespace tunewright::samplers {
 
-/// Measures candidates of the pool at random, without replacement; the score only tells which of them could
-/// not be described, and those come last.
+/// Selects random candidates of the pool without replacement. The score only puts candidates that could not be
+/// described last.
 ///
 /// Models:      SamplerFor<M> for every CostModel M, IndifferentSampler.
 /// Shapes:      score [P]; result [min(n, P)].
 /// Cost:        O(P).
 /// Determinism: a function of the generator and of which candidates are described.
-/// Errors:      none; the features are not looked at, nor whether they are as many as the scores.
+/// Errors:      none; features are neither read nor checked.
 struct Random {
   static constexpr bool is_indifferent = true;
 

@@ -11,7 +11,7 @@
 
 namespace tunewright::samplers {
 
-/// Measures the candidates of the highest scores, best first; of equals the one earlier in the pool.
+/// Selects the candidates with the highest scores, best first; among equals the earlier one in the pool.
 ///
 /// Models:      SamplerFor<M> for every CostModel M.
 /// Shapes:      score [P]; result [min(n, P)].

@@ -17,36 +17,35 @@
 
 namespace tunewright::samplers {
 
-/// What makes a candidate of mean m and deviation s worth measuring; f is the mean of the best candidate
-/// measured so far. N: the standard normal density, C: its distribution.
+/// The value of measuring a candidate with mean m and deviation s; f is the mean of the best candidate measured so far.
+/// N: the standard normal density, C: its distribution function.
 enum class Acquisition : std::uint8_t {
   Variance,                  ///< s: where the committee disagrees
-  Margin,                    ///< -|m - f| / s: where it is open whether the candidate beats the best
+  Margin,                    ///< -|m - f| / s: where it is uncertain whether the candidate beats the best
   ExpectedImprovement,       ///< (m - f - xi) C(z) + s N(z), z = (m - f - xi) / s;  max(0, m - f - xi) for s = 0
   ProbabilityOfImprovement,  ///< C(z)
   UpperConfidenceBound,      ///< m + kappa s
   Thompson,                  ///< one draw from N(m, s^2)
 };
 
-/// Measures the candidates of the largest acquisition value, by what the model says and how sure it is.
+/// Selects the candidates with the largest acquisition value, computed from the model's mean and deviation.
 ///
-/// Paper:       Jones et al., Efficient Global Optimization, 1998 (expected improvement); Srinivas et al.,
-///              GP-UCB, ICML 2010; Seung et al., Query by Committee, COLT 1992 (variance).
+/// Paper:       Jones et al., Efficient Global Optimization, 1998 (expected improvement); Srinivas et al., GP-UCB, ICML
+///              2010; Seung et al., Query by Committee, COLT 1992 (variance).
 /// Models:      LabelAwareSamplerFor<M> for every UncertainCostModel M.
 /// Shapes:      score [P]; result [min(n, P)], largest value first.
-/// Units:       xi in those of the score; kappa in deviations.
-/// Cost:        O(P log n) and one prediction of the pool and, where f is needed, of the labelled programs.
+/// Units:       xi in units of the score; kappa in deviations.
+/// Cost:        O(P log n), one prediction of the pool and, if f is needed, of the labelled programs.
 /// Determinism: only Thompson uses the generator.
-/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
-///              a program.
-/// Deviates:    f is the largest mean over the labelled programs of the candidate's task rather than their best
-///              label, because scores of ranking models have no unit; while the task has none, it is the
-///              largest score of its pool. Thompson draws each candidate by itself: the contract of models gives
-///              no joint distribution. A batch is the n largest values, without hallucinated results.
+/// Errors:      `std::invalid_argument` for options out of range, and unless there is one score or label per program.
+/// Deviates:    f is the largest mean over the labelled programs of the candidate's task rather than their best label,
+///              because scores of ranking models have no unit; for a task without labels, it is the largest score of
+///              its pool. Thompson draws each candidate independently, because models give no joint distribution. A
+///              batch consists of the n largest values, without hallucinated results.
 struct Uncertainty {
   Acquisition acquisition = Acquisition::ExpectedImprovement;
-  double kappa = 2;  ///< deviations added by UpperConfidenceBound, at least 0, finite
-  double xi = 0;     ///< improvements up to this do not count, at least 0, finite
+  double kappa = 2;  ///< number of deviations for UpperConfidenceBound, at least 0, finite
+  double xi = 0;     ///< minimum improvement that counts, at least 0, finite
 
   template <UncertainCostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
@@ -73,7 +72,7 @@ struct Uncertainty {
     return chosen;
   }
 
-  /// The acquisition value of mean `m` and deviation `s` against the best `f`.
+  /// The acquisition value for mean `m` and deviation `s` against the best `f`.
   [[nodiscard]] double worth(double m, double s, double f, Rng& rng) const;
 
  private:

@@ -20,42 +20,40 @@
 
 namespace tunewright::samplers {
 
-/// Turns between what the model may be wrong about (ping) and what it thinks best (pong), so that a predictor
-/// of scores and one of their errors teach each other; either batch is spread over the knobs.
+/// Alternates between candidates with a large expected model error (ping) and the best-scored candidates (pong), so
+/// that a predictor of scores and a predictor of its errors improve each other; both batches are spread over the knobs.
 ///
 ///   error predictor Q: learns |y - predicted| of the labelled programs, predicted before they were measured
 ///   value(p)  = Q(p) in a ping, score(p) in a pong; the `candidates_factor` * n best by it are considered
 ///   choose argmax  rank(p) + diversity_weight * (share of knobs that differ from the nearest labelled or chosen)
 ///   rank: 1 for the best value considered to 0 for the worst
 ///
-/// Pings and pongs alternate from the second round on. After two pongs in a row that improved the best by less
-/// than `least_gain`, two pings follow. Until Q has `least_errors` to learn from, the model's deviation stands
-/// in, that of copies of it taught resampled labels if it gives none.
+/// Pings and pongs alternate from the second round on. After two consecutive pongs that improved the best by less than
+/// `least_gain`, two pings follow. Until Q has `least_errors` labels, it is replaced by the model's deviation or, if it
+/// has none, the deviation of copies trained on resampled labels.
 ///
-/// Paper:       Zeng et al., ALT, ICCD 2020; Yoo and Kweon, Learning Loss for Active Learning, CVPR 2019 (the
-///              error predictor).
-/// Models:      LabelAwareSamplerFor<M> for every CostModel M. Q is another, e.g. models::Gbdt. Features: the
-///              knobs, one row a program.
-/// Shapes:      x [P, D]; result [min(n, P)] in the order taken.
-/// Cost:        a fit of Q, or `copies` fits of the model, every ping; O(C (L + n) D), C = candidates_factor * n.
+/// Paper:       Zeng et al., ALT, ICCD 2020; Yoo and Kweon, Learning Loss for Active Learning, CVPR 2019 (the error
+///              predictor).
+/// Models:      LabelAwareSamplerFor<M> for every CostModel M. Q is another, e.g. models::Gbdt. Features: the knobs,
+///              one row per program.
+/// Shapes:      x [P, D]; result [min(n, P)] in the order of selection.
+/// Cost:        one fit of Q, or `copies` fits of the model, per ping; O(C (L + n) D), C = candidates_factor * n.
 /// Determinism: rounds and errors are read from the labels, so there is no state to resume.
-/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
-///              a program.
-/// Deviates:    the paper's text is not public; what it leaves open is a reconstruction. It searches for uncertain
-///              candidates where here the explorer's pool, which is ranked by score, is all there is: let the
-///              explorer return several times the batch (`elite_factor`). The pool is taken as one task, that of
-///              its first candidate. Labels rescaled by a new best stay beside predictions made before it.
-///              What a journal says was predicted is not taken over, so a resumed search learns Q from its new
-///              rounds only.
+/// Errors:      `std::invalid_argument` for options out of range, and unless there is one score or label per program.
+/// Deviates:    the paper's text is not public; everything beyond its abstract is a reconstruction. It searches for
+///              uncertain candidates, while here a ping selects from the explorer's pool, which is ranked by score: the
+///              explorer should return several times the batch (`elite_factor`). The pool counts as one task, that of
+///              its first candidate. Labels rescaled by a new best are compared with earlier predictions. Recorded
+///              predictions are not recalled from a journal, so a resumed search trains Q only on its new rounds.
 template <CostModel Q>
 struct UncertaintyPingPong {
   template <class Featurizer>
   static constexpr bool reads_rows_of = OneRowFeaturizer<Featurizer>;
 
-  Q error_predictor{};            ///< its options; what it has learned is not used
+  Q error_predictor{};            ///< options of Q; its learned state is not used
   double candidates_factor = 4;   ///< at least 1
   double diversity_weight = 0.5;  ///< at least 0, finite
-  double least_gain = 0.01;       ///< relative improvement of the best that makes a pong worth it, at least 0
+  double least_gain = 0.01;       ///< relative improvement of the best that justifies a pong, at least 0
   std::size_t least_errors = 32;  ///< at least 1
   unsigned copies = 5;            ///< of the model, at least 2
 
@@ -73,7 +71,7 @@ struct UncertaintyPingPong {
     return chosen;
   }
 
-  /// Whether the coming round looks for errors. Round numbers missing from `labelled` count as one round.
+  /// Whether the next round is a ping. Round numbers missing from `labelled` count as one round.
   [[nodiscard]] bool next_is_ping(const Labelled& labelled) const {
     std::map<std::uint32_t, float> best_of_round;  // of the pool's task
     const std::uint32_t task = labelled.pool_task.empty() ? 0 : labelled.pool_task.front();
@@ -100,7 +98,7 @@ struct UncertaintyPingPong {
   }
 
  private:
-  // How far off the model may be, [P].
+  // The expected error of the model, [P].
   template <CostModel M>
   [[nodiscard]] std::vector<float> expected_error(const M& model, const FeatureBatch& x, const Labelled& labelled,
                                                   const Rng& rng) const {
@@ -160,7 +158,7 @@ struct UncertaintyPingPong {
     return error;
   }
 
-  // `candidates` come best first.
+  // `candidates` are sorted best first.
   [[nodiscard]] std::vector<std::size_t> spread(std::span<const std::size_t> candidates, const FeatureBatch& x,
                                                 std::size_t n, const Labelled& labelled) const {
     const Points points = summed_rows(x, candidates);

@@ -9,33 +9,33 @@
 
 namespace tunewright::schedulers {
 
-/// Tasks as arms of a bandit: the next round is one of the task with the largest upper confidence bound of what it
-/// brings,
+/// Treats tasks as arms of a bandit: the next round is for the task with the largest upper confidence bound of its
+/// gain,
 ///
-///   gain(i) / (largest gain) + sqrt(exploration * ln(rounds of all) / (rounds of i))
-///   gain(i) = weight(i) * g * (1 - f(x) / f(x + n))            [s] off the latency of the network
+///   gain(i) / (largest gain) + sqrt(exploration * ln(all rounds) / (rounds of i))
+///   gain(i) = weight(i) * g * (1 - f(x) / f(x + n))            [s] reduction of the network's latency
 ///
-/// where g is the best latency of the task, x its trials, n its trials a round, and f the curve of its throughput 1 / g
-/// against trials (`LearningCurve`). With fewer than three rounds that had a valid program f(x) = x, an optimist's
-/// curve. A task without a valid program brings as much as the best of the others. Every task has one round first.
+/// where g is the best latency of the task, x its trials, n its trials per round, and f the curve of its throughput 1 /
+/// g against trials (`LearningCurve`). With fewer than three rounds with a valid program, f(x) = x, which is
+/// optimistic. A task without a valid program has the largest gain of the others. Every task first gets one round.
 ///
 /// Models:      TaskScheduler.
 /// Paper:       Zhang et al., DynaTune, ICLR 2021; `exploration` and the family of curves of its released code.
 /// Units:       latencies in seconds.
-/// Cost:        O(rounds of all tasks), some 60 passes over them. Determinism: no randomness.
-/// Deviates:    an arm's value in the code is the throughput that its curve predicts, in GFLOP/s, beside which the
-///              bonus hardly counts, and which prefers tasks that are fast already; here it is what the network gains,
-///              scaled to [0, 1] as the bound wants it. The code refines the curve by a Markov chain Monte Carlo
-///              ensemble from one point a trial; here it is the one of least squares, from one point a round. A round
-///              is a slice of time there and a batch here.
-/// Errors:      `std::invalid_argument` where every task is finished, and for an exploration that is negative.
+/// Cost:        O(rounds of all tasks), some 60 passes over them.
+/// Determinism: no randomness.
+/// Deviates:    in the code, the value of an arm is the predicted throughput in GFLOP/s, which dwarfs the bonus and
+///              prefers tasks that are already fast; here it is the gain of the network, scaled to [0, 1] as the bound
+///              requires. The code refines the curve by a Markov chain Monte Carlo ensemble with one point per trial;
+///              here it is the least-squares curve with one point per round. A round is a slice of time there and a
+///              batch here.
+/// Errors:      `std::invalid_argument` if every task is finished, and for a negative exploration.
 struct Bandit {
   double exploration = 2;
 
   [[nodiscard]] std::size_t next(std::span<const TaskState> tasks, Rng& rng) const;
 
-  /// Seconds that the next round of `task` is expected to take off the latency of the network; 0 while no program of it
-  /// was valid.
+  /// Expected reduction of the network's latency by the next round of `task`, in seconds; 0 without a valid program.
   [[nodiscard]] static double gain(const TaskState& task);
 };
 

@@ -15,34 +15,35 @@ namespace tunewright {
 
 namespace schedulers {
 
-/// How far a task had come when a round of it ended.
+/// The progress of a task at the end of one of its rounds.
 struct Round {
-  std::size_t trials = 0;                                   ///< of the task, failed ones included
-  double best_s = std::numeric_limits<double>::infinity();  ///< of its fastest program; infinite while none was valid
+  std::size_t trials = 0;  ///< trials of the task, including failed ones
+  double best_s =
+      std::numeric_limits<double>::infinity();  ///< latency of its fastest program; infinite without a valid one
 };
 
-/// What is known of one task of a network.
+/// The state of one task of a network.
 struct TaskState {
   Task task{};
   double weight = 1;            ///< occurrences in the network, positive
-  std::vector<Round> rounds{};  ///< finished ones, oldest first: trials rise, latencies never do
-  bool finished = false;        ///< its space has nothing new, or nothing better was found for a long time
+  std::vector<Round> rounds{};  ///< finished rounds, oldest first: trials rise, latencies never do
+  bool finished = false;        ///< its space has nothing new, or it has not improved for a long time
 
   [[nodiscard]] std::size_t trials() const noexcept { return rounds.empty() ? 0 : rounds.back().trials; }
   [[nodiscard]] double best_s() const noexcept { return rounds.empty() ? Round{}.best_s : rounds.back().best_s; }
   [[nodiscard]] bool has_valid() const noexcept { return best_s() < Round{}.best_s; }
 };
 
-/// Throws `std::invalid_argument` where every task is finished, or there is none.
+/// Throws `std::invalid_argument` if every task is finished, or there is none.
 void check_open(std::span<const TaskState> tasks);
 
-/// Throws `std::logic_error` where `chosen` is no task, or one that is finished.
+/// Throws `std::logic_error` if `chosen` is not a task, or is finished.
 void check_next(std::size_t chosen, std::span<const TaskState> tasks);
 
-/// The position of the first task that is neither finished nor visited yet, or `tasks.size()`.
+/// The position of the first task that is neither finished nor visited, or `tasks.size()`.
 [[nodiscard]] std::size_t first_unvisited(std::span<const TaskState> tasks);
 
-/// The position of the unfinished task with the least `value(t)`, the first of equals. There must be one.
+/// The position of the unfinished task with the least `value(t)`, the first among equals. There must be one.
 template <class F>
 [[nodiscard]] std::size_t least_open(std::span<const TaskState> tasks, F value) {
   check_open(tasks);
@@ -56,11 +57,11 @@ template <class F>
 
 /// Decides which task of a network is searched next.
 ///
-/// `next(tasks, rng)` returns the position of a task [T] that is not finished; the next round of the search is one of
-/// that task. It is called while there is such a task.
+/// `next(tasks, rng)` returns the position of an unfinished task [T] for the next round. It is called only while there
+/// is one.
 ///
-/// Semantics the compiler cannot see: the choice depends on the arguments alone, so that a search that was stopped goes
-/// on as if it had not been; every unfinished task is chosen at some time; a task of larger weight is worth more.
+/// Semantics the compiler cannot see: the choice depends only on the arguments, so that a stopped search resumes as if
+/// it had not been stopped; every unfinished task is eventually chosen; a task of larger weight is worth more.
 template <class S>
 concept TaskScheduler = requires(S& scheduler, std::span<const schedulers::TaskState> tasks, Rng& rng) {
   { scheduler.next(tasks, rng) } -> std::same_as<std::size_t>;

@@ -10,19 +10,20 @@
 
 namespace tunewright::schedulers {
 
-/// Gives every task its share of the trials: the next round is one of the task with the least
+/// Gives every task its share of the trials: the next round is for the task with the least
 ///
 ///   trials(t) / share(t)
 ///
-/// the first of equals. What a finished task leaves is divided among the others as their shares are.
+/// the first among equals. The unused trials of a finished task are divided in proportion to the other shares.
 ///
 ///   schedulers::Fixed scheduler{.shares = {0.5, 0.3, 0.2}};
 ///
 /// Models:      TaskScheduler.
 /// Shapes:      shares [T], in any unit.
-/// Cost:        O(T). Determinism: no randomness.
-/// Errors:      `std::invalid_argument` where every task is finished, for another number of shares than of tasks, and
-///              for shares that are not positive and finite.
+/// Cost:        O(T).
+/// Determinism: no randomness.
+/// Errors:      `std::invalid_argument` if every task is finished, for different numbers of shares and tasks, and for
+///              shares that are not positive and finite.
 struct Fixed {
   std::vector<double> shares{};
 

@@ -10,18 +10,19 @@
 
 namespace tunewright::schedulers {
 
-/// The tasks that the network computes most in come first:
+/// Tunes the tasks with the most operations in the network first:
 ///
 ///   order by   weight * operations of one run, descending
 ///
-/// Each gets `rounds_in_a_row`, then comes the next; after the last one the order begins anew. Where trials do not
-/// suffice for all rounds, the tasks that matter most have had theirs.
+/// Each task gets `rounds_in_a_row`, then the next; after the last one the order starts again. If trials are short, the
+/// most important tasks have had theirs.
 ///
 /// Models:      TaskScheduler.
 /// Paper:       Verma et al., arXiv 2304.05430: kernels in the order of occurrences times operations.
-/// Cost:        O(T). Determinism: no randomness.
-/// Deviates:    the paper tunes the first few of the order and does not say how many; here all have a turn.
-/// Errors:      `std::invalid_argument` where every task is finished, and for no rounds in a row.
+/// Cost:        O(T).
+/// Determinism: no randomness.
+/// Deviates:    the paper tunes the first few of the order and does not say how many; here all get a turn.
+/// Errors:      `std::invalid_argument` if every task is finished, and for zero `rounds_in_a_row`.
 struct FlopsFirst {
   std::size_t rounds_in_a_row = 1;
 

@@ -11,43 +11,43 @@
 
 namespace tunewright::schedulers {
 
-/// Searches the task whose next round is expected to take most off the latency of the network, f, the sum of weight
-/// times best. After one round of each task, the next is the one with the least
+/// Searches the task whose next round is expected to reduce the latency of the network, f, the sum of weight times
+/// best, the most. After one round of each task, the next is the one with the least
 ///
-///   gradient(i) = weight(i) * (alpha * backward(i) + (1 - alpha) * forward(i))    [s a round], at most 0
-///   backward(i) = (g(t) - g(t - window)) / window            what the last rounds brought; 0 for window rounds or less
-///   forward(i)  = min(g(t) - g(t) / t, similar(i)) - g(t)    what the next may bring
+///   gradient(i) = weight(i) * (alpha * backward(i) + (1 - alpha) * forward(i))    [s per round], at most 0
+///   backward(i) = (g(t) - g(t - window)) / window            change in the last rounds; 0 for window rounds or less
+///   forward(i)  = min(g(t) - g(t) / t, similar(i)) - g(t)    expected change of the next round
 ///   similar(i)  = beta * C(i) / max over j in the group of i of C(j) / g(j)
 ///
-/// where g(t) is the best latency of the task after its t rounds and C its operations. The first guess of `forward` is
-/// an optimist's: all further rounds together bring it to 0. The second expects a task to run at least at 1 / beta of
-/// the operations a second of the fastest in its group: tasks for which `similarity` gives the same text and whose
-/// operations are alike, floor(log(C + 1) / log(golden ratio)) equal. A task leaves its group, for the time being, when
-/// it is slower than that and has more than 5 rounds more than any other of the group. Without `similarity` there are
-/// no groups.
+/// where g(t) is the best latency of the task after t rounds and C its operation count. The first term of `forward` is
+/// optimistic: as if all further rounds together reached 0. The second expects a task to reach at least 1 / beta of the
+/// throughput of the fastest in its group: tasks for which `similarity` gives the same text and whose operation counts
+/// are similar (equal floor(log(C + 1) / log(golden ratio))). A task leaves its group temporarily if it is slower than
+/// expected and has at least 6 rounds more than any other of the group. Without `similarity` there are no groups.
 ///
-/// With probability `epsilon`, and where all gradients are equal, the choice is random among the unfinished tasks.
+/// With probability `epsilon`, and if all gradients are equal, the choice is random among the unfinished tasks.
 ///
 /// Models:      TaskScheduler.
 /// Paper:       Zheng et al., Ansor, OSDI 2020, section 6; constants of its released code.
 /// Units:       latencies in seconds.
-/// Cost:        O(T), with groups O(T^2). Determinism: a pure function of tasks and generator.
-/// Deviates:    the derivative of f is its weight, where the code takes a difference quotient. The choice with
-///              probability epsilon is in the paper and not in its code. A task without a valid program is never given
-///              up as the code does after its first round: its gradient is 0, so that it comes up at random alone.
-///              Rounds before the first valid program do not count as infinitely slow ones in `backward`. Membership of
-///              a group follows from the state alone, so a task may return to it.
-/// Errors:      `std::invalid_argument` where every task is finished, and for options out of range.
+/// Cost:        O(T), with groups O(T^2).
+/// Determinism: a pure function of tasks and generator.
+/// Deviates:    the derivative of f is its weight, while the code takes a difference quotient. The random choice with
+///              probability epsilon is in the paper but not in its code. The code drops a task without a valid program
+///              after its first round; here its gradient is 0, so that only random choices search it. `backward`
+///              ignores rounds before the first valid program. Membership of a group depends only on the current state,
+///              so a task may return to it.
+/// Errors:      `std::invalid_argument` if every task is finished, and for options out of range.
 struct Gradient {
-  double alpha = 0.2;                                    ///< weight of the past, in [0, 1]
-  double beta = 2;                                       ///< how much slower than the fastest of its group, at least 1
+  double alpha = 0.2;                                    ///< weight of the backward term, in [0, 1]
+  double beta = 2;                                       ///< slowdown against the fastest of its group, at least 1
   std::size_t backward_window = 3;                       ///< rounds, at least 1
   double epsilon = 0.05;                                 ///< share of random choices, in [0, 1]
-  std::function<std::string(const Task&)> similarity{};  ///< text that similar tasks share; empty: like no other
+  std::function<std::string(const Task&)> similarity{};  ///< text that similar tasks share; empty: no similar task
 
   [[nodiscard]] std::size_t next(std::span<const TaskState> tasks, Rng& rng) const;
 
-  /// The gradient of the task at `i`, in seconds a round; 0 while none of its programs was valid.
+  /// The gradient of the task at `i`, in seconds per round; 0 without a valid program.
   [[nodiscard]] double gradient(std::span<const TaskState> tasks, std::size_t i) const;
 
  private:
@@ -73,7 +73,7 @@ TUNEWRIGHT_INLINE std::size_t Gradient::next(std::span<const TaskState> tasks, R
   check_open(tasks);
   if (const std::size_t first = first_unvisited(tasks); first < tasks.size()) return first;
   const double coin = rng.uniform();
-  // Finished tasks draw a number as well: what is chosen does not depend on when they were found to be finished.
+  // Finished tasks also draw a number, so that the choice does not depend on when they were finished.
   std::vector<double> lot;
   for (std::size_t i = 0; i < tasks.size(); ++i) lot.push_back(rng.uniform());
   const auto by_lot = [&](std::size_t i) { return lot[i]; };

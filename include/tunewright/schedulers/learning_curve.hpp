@@ -7,24 +7,24 @@
 
 namespace tunewright::schedulers {
 
-/// How the best throughput of a search grows with its trials:
+/// The best throughput of a search as a function of its trials:
 ///
 ///   f(x) = limit / (1 + (x / e^centre)^power),   power <= 0
 ///
-/// the log-power curve of learning curves. A power of 0 is a search that stands still: f(x) = limit / 2.
+/// the log-power curve. A power of 0 means a search that does not improve: f(x) = limit / 2.
 struct LearningCurve {
-  double limit = 0;   ///< of f for many trials, where power is negative
-  double centre = 0;  ///< logarithm of the trials at which half of it is reached
+  double limit = 0;   ///< of f for many trials, if power is negative
+  double centre = 0;  ///< logarithm of the trials that reach half of it
   double power = 0;
 
   [[nodiscard]] double operator()(double x) const;
 
-  /// The curve of least squares through `y` [N] at `x` [N], of which x rises, y never falls, and all are positive.
+  /// The least-squares curve through `y` [N] at `x` [N]; x rises, y never falls, and all are positive.
   ///
-  /// For a given limit, log(limit / y - 1) is linear in log x, so that the other two follow by linear regression; the
-  /// limit is the one of the least squared differences between curve and `y`, searched between 1.001 and 11 times the
-  /// largest y on a logarithmic scale. Throws `std::invalid_argument` for fewer than 3 points, for as many x as y not
-  /// being there, and for values that break what is said above.
+  /// For a given limit, log(limit / y - 1) is linear in log x, so linear regression gives the other two parameters. The
+  /// limit with the least squared error is searched between 1.001 and 11 times the largest y on a logarithmic scale.
+  /// Throws `std::invalid_argument` for fewer than 3 points, for different sizes of x and y, and for values that
+  /// violate these conditions.
   /// Cost: O(N), some 60 regressions. Determinism: no randomness.
   [[nodiscard]] static LearningCurve fitted(std::span<const double> x, std::span<const double> y);
 };
@@ -87,7 +87,8 @@ TUNEWRIGHT_INLINE LearningCurve LearningCurve::fitted(std::span<const double> x,
     }
     return sum;
   };
-  // A grid first, since there may be several minima; then the golden section between the neighbours of the best.
+  // A grid first, because there may be several minima; then the golden section between the neighbours of the best
+  // point.
   constexpr int steps = 30;
   const double low = std::log(1e-3), step = (std::log(10.0) - low) / steps;
   int best = 0;

@@ -8,13 +8,14 @@
 
 namespace tunewright::schedulers {
 
-/// Every task in turn: the one with the fewest rounds, the first of equals.
+/// Searches the tasks in turn: the one with the fewest rounds, the first among equals.
 ///
-/// The baseline of every scheduler: it knows of weights and latencies as little as of what a round may bring.
+/// The baseline of every scheduler: it ignores weights, latencies and expected gains.
 ///
 /// Models:      TaskScheduler.
-/// Cost:        O(T). Determinism: no randomness.
-/// Errors:      `std::invalid_argument` where every task is finished.
+/// Cost:        O(T).
+/// Determinism: no randomness.
+/// Errors:      `std::invalid_argument` if every task is finished.
 struct RoundRobin {
   [[nodiscard]] std::size_t next(std::span<const TaskState> tasks, Rng&) const {
     return least_open(tasks, [&](std::size_t t) { return tasks[t].rounds.size(); });

@@ -23,12 +23,11 @@
 
 namespace tunewright {
 
-/// Scores candidates that have not been measured: the filter first, then the draft of the recipe, or the model behind
-/// its featurizer where there is none.
+/// Scores unmeasured candidates: first the filter, then the draft of the recipe or, without one, featurizer and model.
 ///
-/// Where filter and draft, or featurizer, can all read summaries, a candidate that has one is not lowered; where they
-/// can all read programs, it is lowered once for both; otherwise each part is given configurations. What is described
-/// for the model is added to `rows`, as far as there is room.
+/// If filter and draft, or featurizer, can all read summaries, a candidate with a summary is not lowered. If they can
+/// all read programs, it is lowered once for both. Otherwise each part gets configurations. Rows computed for the model
+/// are added to `rows`, as far as there is room.
 ///
 /// Refers to its arguments, which must outlive it.
 /// Determinism: the same scores and counts at any number of threads.
@@ -43,8 +42,8 @@ class CandidateRanking {
   CandidateRanking(const Parts<Recipe>& parts, const Task& task, DescribedRows& rows)
       : parts_(parts), task_(task), rows_(rows) {}
 
-  /// Writes a score for each of `configs`, larger is better, on `Parts::threads` threads; what the filter rejects gets
-  /// -infinity. Returns how many that were, by reason.
+  /// Scores each of `configs`, larger is better, on `Parts::threads` threads; rejected candidates get -infinity.
+  /// Returns the number of rejections by reason.
   ReasonCounts rank(std::span<const Config> configs, std::span<float> score) const {
     ReasonCounts rejected;
     SharedReasonCounts counts(rejected);
@@ -70,8 +69,8 @@ class CandidateRanking {
       SummaryFilterFor<typename Recipe::filter, Space> &&
       (SummaryDraftFor<typename Recipe::draft, Space> ||
        (!has_draft && features::SummaryFeaturizerFor<typename Recipe::featurizer, Space>));
-  // As many programs `predict_programs` describes before it asks the model: their rows stay in a core's own cache, in
-  // memory that is used again and again.
+  // The number of programs that `predict_programs` featurizes before it calls the model: their rows stay in a core's
+  // own cache, in reused memory.
   static constexpr std::size_t block = 64;
   static constexpr float worst = -std::numeric_limits<float>::infinity();
 
@@ -143,7 +142,8 @@ class CandidateRanking {
     return rejected;
   }
 
-  // Calls visit(position, program or summary) for what the filter keeps; returns the reasons of the rest.
+  // Calls visit(position, program or summary) for the candidates that the filter keeps; returns the reasons of
+  // rejections.
   template <class Visit>
   ReasonCounts each_kept(std::span<const Config> configs, const Visit& visit) const {
     ReasonCounts rejected;

@@ -12,8 +12,8 @@
 
 namespace tunewright {
 
-/// Measures the `count` fastest trials of `history` once more, in turns, and returns them with the new outcomes,
-/// fastest first.
+/// Measures the `count` fastest trials of `history` again, alternately, and returns them with the new outcomes, fastest
+/// first.
 template <class Recipe>
 [[nodiscard]] auto confirm_fastest(Parts<Recipe>& parts, const Task& task,
                                    const History<config_t<typename Recipe::space>>& history, std::size_t count) {

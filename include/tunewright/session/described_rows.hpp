@@ -12,7 +12,7 @@
 
 namespace tunewright {
 
-/// Feature rows of candidates by key, so that each is described once. Not for several threads at once.
+/// Feature rows of candidates by key, so that each candidate is featurized once. Not thread-safe.
 class DescribedRows {
  public:
   DescribedRows();
@@ -22,17 +22,17 @@ class DescribedRows {
   DescribedRows& operator=(DescribedRows&& other) noexcept;
   ~DescribedRows();
 
-  /// Takes the rows of as many programs as there are keys. A key that is known keeps its rows.
+  /// Adds one program per key. A known key keeps its rows.
   void add(std::span<const std::uint64_t> keys, const FeatureBatch& x);
-  /// The same, as long as all rows take no more than 64 MiB.
+  /// The same, unless all rows would take more than 64 MiB.
   void add_if_room(std::span<const std::uint64_t> keys, const FeatureBatch& x);
 
   [[nodiscard]] bool contains(std::uint64_t key) const;
 
-  /// Rows of candidates that are all known, one program a key in this order.
+  /// The rows of known candidates, one program per key in this order.
   [[nodiscard]] FeatureBatch gather(std::span<const std::uint64_t> keys) const;
 
-  /// Forgets candidates; memory is used again once all are forgotten.
+  /// Removes candidates; memory is reused once all are removed.
   void forget(std::span<const std::uint64_t> keys);
   void clear();
 

@@ -13,15 +13,15 @@
 
 namespace tunewright {
 
-/// The tasks of a network before any search. Throws `std::invalid_argument` for none, one that is there twice, and a
-/// weight that is not positive and finite.
+/// The tasks of a network before any search. Throws `std::invalid_argument` for no task, a repeated one, and a weight
+/// that is not positive and finite.
 [[nodiscard]] std::vector<schedulers::TaskState> network_tasks(std::span<const WeightedTask> tasks);
 
-/// `records` by task [T], in their order; those of other tasks are counted.
+/// `records` by task [T], in their order; records of other tasks are counted.
 [[nodiscard]] std::vector<std::vector<Record>> records_of(std::span<const schedulers::TaskState> tasks,
                                                           std::span<const Record> records, ReasonCounts& unusable);
 
-/// Where a network stands whose tasks stand so.
+/// The status of the network from the states of its tasks.
 [[nodiscard]] NetworkStatus status_of(std::span<const schedulers::TaskState> tasks);
 
 }  // namespace tunewright

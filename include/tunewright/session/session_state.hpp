@@ -15,7 +15,7 @@
 
 namespace tunewright {
 
-/// What a session knows whatever its recipe is.
+/// The recipe-independent state of a session.
 struct SessionState {
   Task task;
   std::uint64_t task_hash;
@@ -33,16 +33,16 @@ struct SessionState {
   ~SessionState();
 };
 
-/// Throws `std::invalid_argument` where a session is asked for 0 candidates.
+/// Throws `std::invalid_argument` if a session is asked for 0 candidates.
 void check_asked(std::size_t candidates);
 
-/// Says that the space has no configuration for `task`: throws `std::invalid_argument`.
+/// Throws `std::invalid_argument`, because the space has no configuration for `task`.
 [[noreturn]] void refuse_empty_space(const Task& task);
 
 /// The keys of `known` and `more`.
 [[nodiscard]] KeySet joined(const KeySet& known, std::span<const std::uint64_t> more);
 
-/// Positions in `keys` of those that `known` has no rows of.
+/// Positions in `keys` whose rows `known` lacks.
 [[nodiscard]] std::vector<std::size_t> undescribed(const DescribedRows& known, std::span<const std::uint64_t> keys);
 
 }  // namespace tunewright

@@ -17,7 +17,7 @@
 
 namespace tunewright {
 
-/// What a session is told, but for configurations: the part that does not depend on the recipe.
+/// The recipe-independent part of what `tell` receives: everything except configurations.
 struct ToldBatch {
   std::vector<std::uint64_t> keys;    // [B]
   std::vector<std::uint32_t> rounds;  // [B]
@@ -30,15 +30,15 @@ struct ToldBatch {
   }
   void add(std::uint64_t key, std::uint32_t round, float score);
 
-  /// Throws `std::invalid_argument` for another number of outcomes than of candidates, for latencies that are not
-  /// positive and finite, and for candidates that are among `known` or twice in the batch.
+  /// Throws `std::invalid_argument` if the numbers of outcomes and candidates differ, for latencies that are not
+  /// positive and finite, and for candidates that are in `known` or repeated in the batch.
   void check(const KeySet& known) const;
 
-  /// Adds the candidates, described by `x`, to what the models of `task` learn from.
+  /// Adds the candidates with their rows `x` to the training data of the models of `task`.
   void add_to(TrainingSet& training, std::uint64_t task, const FeatureBatch& x) const;
 };
 
-/// What all records of a session have in common: `outcome`, `key`, `config` and place are those of a candidate.
+/// The common part of all records of a session, without `outcome`, `key`, `config` and position of the candidate.
 [[nodiscard]] Record record_of_session(const Task& task, std::uint64_t task_hash, const std::string& compiler,
                                        std::uint64_t seed);
 

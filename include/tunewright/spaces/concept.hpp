@@ -20,30 +20,27 @@ using config_t = typename S::config_type;
 template <class S>
 using program_t = typename S::program_type;
 
-/// What may be tried for a task: a set of configurations that can be drawn, changed, checked, named and
-/// lowered.
+/// The set of configurations to try for a task. A space samples, mutates, checks, encodes and lowers them.
 ///
-/// - `config_type`: a copyable value holding every decision.
+/// - `config_type`: a copyable value with every decision.
 /// - `program_type`: what a measurer takes.
-/// - `sample(task, rng)`: a random configuration, or nothing if this draw led nowhere. Throws only when the
+/// - `sample(task, rng)`: a random configuration, or `nullopt` if this draw failed. Throws only if the
 ///   space has no configuration at all.
-/// - `mutate(task, config, rng)`: a neighbour of `config`, or nothing if the change was not legal.
-/// - `feasible(task, config)`: static limits only, no compiler, no device.
-/// - `key(config)`: canonical: equal for configurations that mean the same program, the same in every run and
+/// - `mutate(task, config, rng)`: a neighbour of `config`, or `nullopt` if the change was illegal.
+/// - `feasible(task, config)`: checks static limits, without compiler or device.
+/// - `key(config)`: a hash: equal for configurations of the same program, the same in every run and
 ///   on every platform. `StableHash` gives such keys.
 /// - `encode(config)`: one line of text from which `decode` restores an equal configuration.
-/// - `decode(task, text)`: the configuration, or nothing if `text` does not belong to this task.
+/// - `decode(task, text)`: the configuration, or `nullopt` if `text` does not belong to this task.
 /// - `lower(task, config)`: the program. An exception is recorded as `Fault::InvalidSchedule`.
 ///
-/// Semantics the compiler cannot see: `sample` and `mutate` depend on nothing but their arguments, so equal
-/// generators give equal configurations; const members may be called from several threads at once;
-/// `decode(task, encode(c))` has the key of `c`; `mutate` of a feasible configuration is feasible with useful
-/// probability.
+/// Semantics the compiler cannot see: `sample` and `mutate` depend only on their arguments, so equal generators give
+/// equal configurations; const members may be called from several threads at once; `decode(task, encode(c))` has the
+/// same key as `c`; `mutate` of a feasible configuration is often feasible.
 ///
-/// Optional hook, found by detection: `why_infeasible(task, config) -> std::string_view`, a short reason for
-/// a configuration that is not feasible and nothing for one that is; `filters::StaticLimits` counts by it. A space that
-/// also has `why_infeasible(task, program)`, the same of a configuration's program, is lowered once for filter and
-/// ranking.
+/// Optional hook, detected: `why_infeasible(task, config) -> std::string_view`, a short reason, empty for a feasible
+/// configuration; `filters::StaticLimits` counts by reason. If `why_infeasible(task, program)` also exists, filter and
+/// ranking share one lowering of each candidate.
 template <class S>
 concept SearchSpace =
     std::copyable<config_t<S>> &&
@@ -58,20 +55,20 @@ concept SearchSpace =
       { space.lower(task, config) } -> std::same_as<program_t<S>>;
     };
 
-/// A space that tells what filters, drafts and featurizers read of a program without making the program, at a fraction
-/// of the cost.
+/// A space that computes a summary of a program, which filters, drafts and featurizers read, at a fraction of the cost
+/// of lowering.
 ///
-/// - `summary_type`: what is read. Policies that read programs may read these, too.
-/// - `summarizer()`: something that is called with one configuration after the other and gives a pointer to its
-///   summary, or null where it takes `lower` to tell. A summary is valid until the next call and as long as what was
-///   called. That may keep memory to work in, so each thread asks for its own. `prefetch(config)`, if there is one,
+/// - `summary_type`: the summary. Policies that read programs may also read summaries.
+/// - `summarizer()`: a callable that takes one configuration after the other and returns a pointer to its
+///   summary, or null if only `lower` can tell. A summary is valid until the next call and while the summarizer
+///   lives. A summarizer owns working memory, so each thread creates its own. Its optional `prefetch(config)`
 ///   announces a configuration.
 ///
-/// Semantics the compiler cannot see: a policy that reads the summary gives what it gives for the program, bit for bit;
-/// `lower` does not throw where there is a summary.
+/// Semantics the compiler cannot see: a policy gives the same result for summary and program, bit for bit; `lower` does
+/// not throw if there is a summary.
 ///
-/// Optional hook: `why_infeasible(task, summary) -> std::optional<std::string_view>`, as of the program; nothing where
-/// it takes the program to tell.
+/// Optional hook: `why_infeasible(task, summary) -> std::optional<std::string_view>`, as for the program; `nullopt` if
+/// only the program can tell.
 template <class S>
 concept SummarizingSpace =
     SearchSpace<S> && requires(decltype(std::declval<const S&>().summarizer())& summarize, const config_t<S>& config) {
@@ -79,8 +76,8 @@ concept SummarizingSpace =
       { summarize(config) } -> std::same_as<const typename S::summary_type*>;
     };
 
-/// Gives policies what they read of configurations, one after the other: the summary where there is one, else the
-/// lowered program. Keeps memory to work in; refers to space and task, which must outlive it.
+/// Passes configurations to policies, one after the other: the summary if there is one, else the lowered program. Owns
+/// working memory; refers to space and task, which must outlive it.
 template <SearchSpace S>
 class ProgramReader {
   struct NoSummaries {};
@@ -94,14 +91,14 @@ class ProgramReader {
  public:
   ProgramReader(const S& space, const Task& task) : space_(space), task_(task), summarizer_(summarizer_of(space)) {}
 
-  /// The summary of a configuration, valid until the next call; null where it has to be lowered.
+  /// The summary of a configuration, valid until the next call; null if it must be lowered.
   [[nodiscard]] auto summary(const config_t<S>& config) {
     if constexpr (SummarizingSpace<S>)
       return summarizer_(config);
     else
       return static_cast<const NoSummaries*>(nullptr);
   }
-  /// Calls `f(summary)`, if it can be called and there is one, else `f(program)`. Throws what `lower` throws.
+  /// Calls `f(summary)`, if `f` accepts summaries and there is one, else `f(program)`. Throws what `lower` throws.
   template <class F>
   void read(const config_t<S>& config, const F& f) {
     if constexpr (std::invocable<const F&, decltype(*summary(config))>) {
@@ -109,7 +106,7 @@ class ProgramReader {
     }
     f(space_.lower(task_, config));
   }
-  /// A configuration that is read soon.
+  /// Announces a configuration that will be read soon.
   void prefetch(const config_t<S>& config) {
     if constexpr (requires { summarizer_.prefetch(config); }) summarizer_.prefetch(config);
   }
@@ -122,17 +119,17 @@ class ProgramReader {
 
 /// A space whose configurations are vectors of numbers, as those of template tuners are.
 ///
-/// - `knobs()`: what the numbers are; a split into several factors is several knobs. Names are distinct.
-/// - `knob_values(config)`: one number a knob, in that order; of a category its number.
+/// - `knobs()`: describes the numbers; a split into several factors is several knobs. Names are distinct.
+/// - `knob_values(config)`: one number per knob, in that order; a category gives its index.
 template <class S>
 concept KnobSpace = SearchSpace<S> && requires(const S& space, const config_t<S>& config) {
   { space.knobs() } -> std::convertible_to<std::vector<Knob>>;
   { space.knob_values(config) } -> std::convertible_to<std::vector<double>>;
 };
 
-/// A space that finds the configuration of given numbers.
+/// A space that finds the configuration for given knob values.
 ///
-/// - `at_knobs(task, values)`: the configuration whose `knob_values` these are, or nothing where there is none.
+/// - `at_knobs(task, values)`: the configuration with these `knob_values`, or `nullopt` if there is none.
 template <class S>
 concept SettableKnobSpace =
     KnobSpace<S> && requires(const S& space, const Task& task, const std::vector<double>& values) {

@@ -15,10 +15,9 @@
 
 #include "tunewright/detail/config.hpp"
 
-/// How good a cost model is, defined once. Everywhere: `prediction` are scores, larger is better; `truth` is
-/// throughput / best of the task (or any throughput), larger is better, 0 for a failed program; n programs of
-/// one task unless stated. Sizes that differ and values that are NaN throw `std::invalid_argument`. Minus
-/// infinity is a legal score.
+/// Quality of cost models, defined once. In all functions, `prediction` has scores, larger is better; `truth` is
+/// throughput / best of the task (or any throughput), larger is better, 0 for a failed program; n programs of one task
+/// unless stated. Different sizes and NaN throw `std::invalid_argument`. Minus infinity is a legal score.
 namespace tunewright::stats {
 
 namespace ranking_detail {
@@ -29,14 +28,14 @@ inline void check_k(std::size_t k) {
   if (k == 0) throw std::invalid_argument("the best 0 programs were asked for; give a k of at least 1");
 }
 
-/// Programs by descending prediction; among equal predictions the worst program first, so that a model
-/// that tells nothing apart cannot look good by the order of the records.
+/// Programs by descending prediction; among equal predictions the worst program first, so that a model with equal
+/// scores cannot look good by the order of the records.
 std::vector<std::uint32_t> by_prediction(std::span<const float> prediction, std::span<const float> truth);
 
-/// Ranks from 1, equal values share the mean of theirs.
+/// Ranks from 1; equal values share their mean rank.
 std::vector<double> mean_ranks(std::span<const float> values);
 
-/// Calls `visit(prediction, truth)` for the programs of each group, by ascending group number.
+/// Calls `visit(prediction, truth)` for the programs of each group, in ascending order of group numbers.
 template <class Visit>
 void for_each_task(std::span<const float> prediction, std::span<const float> truth,
                    std::span<const std::uint32_t> group, const Visit& visit) {
@@ -65,43 +64,40 @@ void for_each_task(std::span<const float> prediction, std::span<const float> tru
 /// Root of the mean squared error; 0 for no programs.
 [[nodiscard]] double rmse(std::span<const float> prediction, std::span<const float> truth);
 
-/// Coefficient of determination, 1 - sum (p - y)^2 / sum (y - mean y)^2. As in TenSet 1 where the truth
-/// hardly varies (the divisor is below 1e-6).
+/// Coefficient of determination, 1 - sum (p - y)^2 / sum (y - mean y)^2. As in TenSet, 1 if the truth hardly varies
+/// (the divisor is below 1e-6).
 [[nodiscard]] double r2(std::span<const float> prediction, std::span<const float> truth);
 
-/// Share of the pairs with different truth that the model puts in the right order; a pair of equal scores is
-/// half right. 0.5, the value of a guess, where no pair differs.
+/// Share of the pairs with different truth that the model orders correctly; a pair of equal scores counts as half
+/// right. 0.5, the value of chance, if no pair differs.
 ///
-/// Deviates: TenSet's code also counts pairs of equal truth (right when the scores tie or fall the other
-///           way), which rewards the order of the records; without ties in the truth and in the scores the
-///           numbers are the same.
+/// Deviates: TenSet's code also counts pairs of equal truth (right if the scores tie or fall the other way), which
+///           rewards the order of the records; without ties in truth and scores the values are equal.
 /// Cost:     O(n log n), by counting in a Fenwick tree over the ranks of the scores.
 [[nodiscard]] double pairwise_accuracy(std::span<const float> prediction, std::span<const float> truth);
 
-/// The same over several tasks: only pairs within a task are compared, tasks weigh as many programs as they
-/// have. group [n].
+/// The same over several tasks: only pairs within a task are compared, and tasks are weighted by their number of
+/// programs. group [n].
 [[nodiscard]] double pairwise_accuracy(std::span<const float> prediction, std::span<const float> truth,
                                        std::span<const std::uint32_t> group);
 
-/// What measuring the k best predicted programs would find: best true throughput among them / best of all, in
-/// [0, 1]. All programs when there are fewer than k; 1 where every program failed, as there is nothing to
-/// lose. TenSet calls it peak score.
+/// Result of measuring the k best predicted programs: best true throughput among them / best of all, in [0, 1]. Uses
+/// all programs if there are fewer than k; 1 if every program failed. TenSet calls it peak score.
 [[nodiscard]] double top_k_score(std::span<const float> prediction, std::span<const float> truth, std::size_t k);
 
-/// Mean of top_k_score for 1, 2, ..., k: TenSet's average peak score, which Ansor's model reports with k =
-/// 32.
+/// Mean of top_k_score for 1, 2, ..., k: TenSet's average peak score; Ansor's model reports it with k = 32.
 [[nodiscard]] double average_top_k_score(std::span<const float> prediction, std::span<const float> truth,
                                          std::size_t k);
 
 /// |k best predicted and k truly best| / k, with k at most n; 1 for no programs. Programs as good as the k-th
-/// truly best one belong to the truly best.
+/// truly best one count as truly best.
 [[nodiscard]] double recall(std::span<const float> prediction, std::span<const float> truth, std::size_t k);
 
-/// Spearman's rank correlation, equal values sharing their mean rank. 0 where either side does not vary.
+/// Spearman's rank correlation; equal values share their mean rank. 0 if one side is constant.
 [[nodiscard]] double spearman(std::span<const float> prediction, std::span<const float> truth);
 
-/// Share of slow programs among the predicted best `share` of a task (one program at least): how often a model
-/// sends a search to a program slower than `slow` times the best one.
+/// Share of slow programs among the predicted best `share` of a task (at least one program): how often a model
+/// recommends a program slower than `slow` times the best one.
 ///
 ///   |{p in the best predicted share * n : truth_p < slow * max truth}| / max(1, round(share * n))
 ///
@@ -109,13 +105,13 @@ void for_each_task(std::span<const float> prediction, std::span<const float> tru
 [[nodiscard]] double overestimation(std::span<const float> prediction, std::span<const float> truth,
                                     double share = 0.01, double slow = 0.5);
 
-/// How far a model that predicts labels is off where it matters most not to overrate: mean of prediction -
-/// truth over the programs with a truth below `slow`. 0 if there are none. Programs that could not be
-/// described (minus infinity) are left out. Only for predictions in the unit of the truth.
+/// Bias of a label-predicting model on slow programs, which it should not overestimate: mean of prediction - truth over
+/// the programs with a truth below `slow`. 0 if there are none. Programs that could not be described (minus infinity)
+/// are skipped. Only for predictions in the unit of the truth.
 [[nodiscard]] double low_bias(std::span<const float> prediction, std::span<const float> truth, double slow = 0.5);
 
-/// Mean of a score over tasks, each counting alike: `metric(prediction, truth)` of the programs of one group.
-/// 0 for no programs. group [n].
+/// Unweighted mean of a metric over tasks: `metric(prediction, truth)` of the programs of one group. 0 for no programs.
+/// group [n].
 ///
 ///   mean_over_tasks(p, y, group, [](auto p, auto y) { return top_k_score(p, y, 1); });
 template <class Metric>
@@ -131,30 +127,28 @@ template <class Metric>
   return tasks == 0 ? 0 : sum / static_cast<double>(tasks);
 }
 
-/// One task of a network, for scores over a network: n programs, how often the task occurs, and their true
-/// latencies.
+/// One task of a network, for network metrics: n programs, the number of occurrences, and the true latencies.
 struct RankedTask {
   std::span<const float> prediction;  ///< [n]
   std::span<const float> latency_s;   ///< [n], infinite for a failed program
   double weight = 1;                  ///< occurrences in the network
 };
 
-/// Latency of a network if every task ran its best program, over that with the best of the k predicted best
+/// Latency of a network with the best program of every task, over the latency with the best of the k predicted best
 /// (TenSet; TLP, ASPLOS 2023, eq. 2):
 ///
 ///   sum_t w_t min_i L_t,i / sum_t w_t min_{i among the k best predicted} L_t,i
 ///
-/// A task of whose k programs all failed counts 1e5 times its best latency, which is TenSet's floor of 1e-5
-/// for labels. Tasks without a valid program are left out; 1 if none is left.
+/// A task whose k programs all failed counts with 1e5 times its best latency, which is TenSet's floor of 1e-5 for
+/// labels. Tasks without a valid program are skipped; 1 if none is left.
 [[nodiscard]] double network_top_k_score(std::span<const RankedTask> tasks, std::size_t k);
 
-/// How good a *set* of programs is (a draft stage's pick) when the model after it errs: latency of a network
-/// if every task ran its best program, over that with the k-th best of the chosen ones (Pruner, ASPLOS 2025,
-/// Best-k).
+/// Quality of a *set* of programs, such as that of a draft, if the following model errs: latency of a network with the
+/// best program of every task, over the latency with the k-th best of the chosen ones (Pruner, ASPLOS 2025, Best-k).
 ///
 ///   sum_t w_t min_i L_t,i / sum_t w_t (k-th smallest L_t,i among the `chosen` best predicted)
 ///
-/// k = 1 asks whether the best survived the draft. Failures and empty tasks as in network_top_k_score.
+/// k = 1 tests whether the best survived the draft. Failures and empty tasks as in network_top_k_score.
 [[nodiscard]] double network_best_k_score(std::span<const RankedTask> tasks, std::size_t chosen, std::size_t k);
 
 }  // namespace tunewright::stats

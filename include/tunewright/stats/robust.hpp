@@ -13,14 +13,12 @@
 
 #include "tunewright/detail/config.hpp"
 
-/// Statistics of timings. Interference only ever adds time and comes in bursts, so means and standard
-/// deviations follow the burst; the median and the deviation around it ignore up to half of the values. The
-/// minimum is not used either: it keeps falling with the number of repeats, so candidates measured more often
-/// would look better, and a single clock glitch decides it.
+/// Statistics of timings. Interference only adds time and comes in bursts, which distort means and standard deviations;
+/// the median and the deviation around it ignore up to half of the values. The minimum is not used: it decreases with
+/// the number of repeats, which would favour candidates measured more often, and a single clock glitch determines it.
 namespace tunewright::stats {
 
-/// Middle value; of an even count the mean of the two middle ones. Throws `std::invalid_argument` for no
-/// values.
+/// Middle value; the mean of the two middle ones for an even count. Throws `std::invalid_argument` for no values.
 [[nodiscard]] double median(std::vector<double> values);
 [[nodiscard]] inline double median(std::span<const double> values) {
   return median(std::vector<double>(values.begin(), values.end()));
@@ -29,14 +27,14 @@ namespace tunewright::stats {
 /// Median of |value - median(values)|; multiply by 1.4826 to compare with a standard deviation.
 [[nodiscard]] double median_absolute_deviation(std::span<const double> values);
 
-/// What `median` and `median_absolute_deviation` say of the same values.
+/// The results of `median` and `median_absolute_deviation` for the same values.
 struct MedianAndDeviation {
   double median = 0;
   double deviation = 0;
 };
 
-/// Both at the price of one sort, where calling one after the other selects three times: importers of logs ask
-/// for every record. Sorts the values. Throws `std::invalid_argument` for no values.
+/// Computes both with one sort, while separate calls select three times: importers of logs call it for every record.
+/// Sorts the values. Throws `std::invalid_argument` for no values.
 [[nodiscard]] MedianAndDeviation median_and_deviation(std::span<double> values);
 
 /// Value below which the share `level` in [0, 1] of the values lies, linear between neighbours: sorted value
@@ -44,23 +42,22 @@ struct MedianAndDeviation {
 /// outside [0, 1].
 [[nodiscard]] double quantile(std::vector<double> values, double level);
 
-/// Interval that holds the true median with probability `coverage`.
+/// Interval that contains the true median with probability `coverage`.
 struct MedianInterval {
   double low = 0;
   double high = 0;
   double coverage = 0;
 };
 
-/// The narrowest pair of order statistics, equally many values off either end, that covers the median with at
-/// least `confidence`:
+/// The narrowest pair of order statistics, with equally many values outside on either side, that covers the median with
+/// at least `confidence`:
 ///
 ///   P(x_(j) <= median <= x_(n+1-j)) = 1 - 2 P(Binomial(n, 1/2) <= j - 1)
 ///
-/// It assumes independent repeats and nothing about their distribution (the same for a skewed one, where an
-/// interval built on a standard deviation is wrong), needs no resampling and no random numbers. With too few
-/// values (5 for 0.95) no pair is wide enough: the smallest and the largest are returned, and `coverage` says
-/// what they are worth: 1 - 2^(1-n). Cost: O(n log n). Throws `std::invalid_argument` for no values and for a
-/// confidence outside (0, 1).
+/// It assumes independent repeats but no distribution (it also holds for skewed ones, for which an interval based on a
+/// standard deviation is wrong), and needs no resampling and no random numbers. With too few values (less than 6 for
+/// 0.95) no pair is wide enough: it returns the smallest and the largest, with their `coverage` 1 - 2^(1-n). Cost: O(n
+/// log n). Throws `std::invalid_argument` for no values and for a confidence outside (0, 1).
 [[nodiscard]] MedianInterval median_interval(std::vector<double> values, double confidence = 0.95);
 
 }  // namespace tunewright::stats

@@ -25,7 +25,7 @@
 
 namespace tunewright::study {
 
-/// What a study has so far.
+/// The results of a study so far.
 struct Results {
   std::vector<std::string> recipes{}, problems{};  ///< as they were registered; the first recipe is the reference
   std::map<std::string, RandomSearch> spaces{};    ///< of the problems whose every configuration was measured
@@ -33,10 +33,10 @@ struct Results {
   std::vector<Finalists> finalists{};  ///< of those that hold all recipes the last one counts
 };
 
-/// Recipes held against each other on the problems and seeds that all of them have searched.
+/// Compares recipes on the problems and seeds that all of them have searched.
 ///
-/// Intervals are those of `bootstrap`, over problems and over seeds within each; what is said of two recipes is paired.
-/// Where there is too little to draw from, the ends of an interval are NaN.
+/// Intervals are those of `bootstrap`, over problems and over seeds within each; comparisons of two recipes are paired.
+/// With too few samples, the ends of an interval are NaN.
 ///
 /// Cost: some seconds for ten recipes on ten problems with 25 seeds. Determinism: a pure function of the results.
 class Comparison {
@@ -65,7 +65,7 @@ class Comparison {
 
   [[nodiscard]] const std::vector<std::string>& recipes() const noexcept { return recipes_; }
   [[nodiscard]] const std::vector<std::string>& problems() const noexcept { return problems_; }
-  /// Searches of each recipe that are compared.
+  /// Number of compared searches of each recipe.
   [[nodiscard]] std::size_t searches() const {
     std::size_t sum = 0;
     for (const std::size_t count : seeds_) sum += count;
@@ -73,7 +73,7 @@ class Comparison {
   }
   /// The searches of recipe r on problem p, by seed.
   [[nodiscard]] std::span<const Course> courses(std::size_t r, std::size_t p) const { return courses_[r][p]; }
-  /// Latency of the best configuration of problem p that is known: of its space, or else of any search here.
+  /// Latency of the best known configuration of problem p: of its space, or else of any search of the study.
   [[nodiscard]] double best_known_s(std::size_t p) const { return best_known_s_[p]; }
   /// Whether every problem has a known space, so that searches have scores.
   [[nodiscard]] bool has_scores() const {
@@ -81,7 +81,7 @@ class Comparison {
            std::all_of(scored_.begin(), scored_.end(), [](const auto& one) { return one.has_value(); });
   }
 
-  /// Performance score over all problems, or on one of them alone; see `performance_score`.
+  /// Performance score over all problems, or on one of them; see `performance_score`.
   [[nodiscard]] Interval score(std::size_t r, std::optional<std::size_t> problem = {}) const {
     return interval([&](std::span<const DrawnTask> drawn) { return mean_score(r, drawn); }, problem);
   }
@@ -90,8 +90,8 @@ class Comparison {
     return interval([&](std::span<const DrawnTask> drawn) { return mean_score(r, drawn) - mean_score(q, drawn); });
   }
 
-  /// Speed of what a search has found after `trials`, all if not given, as a share of that of the best known; the mean
-  /// over problems of the mean over seeds. 0 for a search that has found nothing.
+  /// Speed of the best program of a search after `trials` (default: all), as a share of that of the best known program;
+  /// the mean over problems of the mean over seeds. 0 for a search without a valid program.
   [[nodiscard]] Interval speed(std::size_t r, std::size_t trials = all_trials) const {
     return interval([&](std::span<const DrawnTask> drawn) { return mean_speed(r, trials, drawn); });
   }
@@ -101,15 +101,15 @@ class Comparison {
     });
   }
 
-  /// Whether the programs that all searches ended with were measured once more, in turns.
+  /// Whether the final programs of all searches were measured again, alternately.
   [[nodiscard]] bool has_finalists() const {
     return !problems_.empty() &&
            std::all_of(finalist_speeds_.begin(), finalist_speeds_.end(), [](const auto& of_problem) {
              return std::none_of(of_problem.begin(), of_problem.end(), [](const auto& one) { return one.empty(); });
            });
   }
-  /// Speed of what a search ended with, as a share of that of the fastest such program of the same problem and seed,
-  /// all measured in turns; the mean over problems of the mean over seeds. 0 where there is no program or it fails now.
+  /// Speed of the final program of a search, as a share of that of the fastest one for the same problem and seed, all
+  /// measured alternately; the mean over problems of the mean over seeds. 0 without a program or if it now fails.
   [[nodiscard]] Interval finalist_speed(std::size_t r) const {
     return interval([&](std::span<const DrawnTask> drawn) { return mean_finalist_speed(r, drawn); });
   }
@@ -118,13 +118,12 @@ class Comparison {
       return mean_finalist_speed(r, drawn) - mean_finalist_speed(q, drawn);
     });
   }
-  /// How far two measurements of one program lie apart where finalists are measured in turns: |ln(second / first)| of
-  /// every problem and seed.
+  /// Difference of two alternating measurements of one program: |ln(second / first)| for every problem and seed.
   [[nodiscard]] const std::vector<double>& noise() const { return noise_; }
 
-  /// How many times shorter recipe r takes to where recipe q ends: for each problem the mean effort of q's whole
-  /// searches over the expected running time of r, where each search of r has to reach what q's search of the same seed
-  /// ended with; the geometric mean over problems. 0 where r never does on some problem.
+  /// Speedup of recipe r to the final result of recipe q: for each problem, the mean effort of q's whole searches over
+  /// the expected running time of r, where each search of r must reach the final result of q's search with the same
+  /// seed; the geometric mean over problems. 0 if r never reaches it on some problem.
   [[nodiscard]] Interval speedup(std::size_t r, std::size_t q, Effort effort) const {
     return interval([&](std::span<const DrawnTask> drawn) {
       double logarithms = 0;
@@ -146,7 +145,7 @@ class Comparison {
 
   /// Share of the trials that failed.
   [[nodiscard]] double failed_share(std::size_t r) const { return share_of_trials(r, &Course::failed); }
-  /// Share of the trials whose latency is not precise.
+  /// Share of the trials with an imprecise latency.
   [[nodiscard]] double imprecise_share(std::size_t r) const { return share_of_trials(r, &Course::imprecise); }
   /// Mean over all searches.
   [[nodiscard]] double seconds_a_search(std::size_t r) const {
@@ -180,7 +179,7 @@ class Comparison {
     return trials > 0 ? counted / trials : 0;
   }
 
-  /// Whether every recipe that found a program with that seed entered.
+  /// Whether every recipe that found a program with that seed is among the finalists.
   [[nodiscard]] bool has_all_that_found(const Finalists& finalists, const std::map<std::string, BySeed>& found) const {
     return std::all_of(recipes_.begin(), recipes_.end(), [&](const std::string& recipe) {
       if (finalists.entrants.contains(recipe)) return true;

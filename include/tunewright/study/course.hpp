@@ -8,19 +8,19 @@
 
 namespace tunewright::study {
 
-/// A trial that was faster than all before it.
+/// A trial that was faster than all earlier ones.
 struct Improvement {
   std::size_t trial = 0;  ///< 1 for the first
-  double elapsed_s = 0;   ///< since the search began, when it was known
+  double elapsed_s = 0;   ///< time since the start of the search when its result was known
   double best_s = 0;      ///< its latency
   bool operator==(const Improvement&) const = default;
 };
 
-/// How one search went: the latency of its fastest program, against trials and against seconds.
+/// The course of a search: the latency of its fastest program, against trials and seconds.
 ///
 /// Failed trials count as trials. Before the first valid one the best latency is infinite.
 struct Course {
-  std::vector<Improvement> improvements{};  ///< ever later, ever faster
+  std::vector<Improvement> improvements{};  ///< in order of time and speed
   std::size_t trials = 0;                   ///< of the whole search
   std::size_t failed = 0;                   ///< of these
   std::size_t imprecise = 0;                ///< of these, as in `RunStatus`
@@ -51,7 +51,7 @@ struct Course {
     return best;
   }
 
-  /// When a program at least as fast as `target_s` was found; nothing if none was.
+  /// The first improvement to at most `target_s`; empty if there is none.
   [[nodiscard]] std::optional<Improvement> reaching(double target_s) const {
     for (const Improvement& one : improvements)
       if (one.best_s <= target_s) return one;

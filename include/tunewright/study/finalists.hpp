@@ -23,17 +23,17 @@
 
 namespace tunewright::study {
 
-/// What recipes ended with on one problem with one seed, measured once more, in turns, so that a machine that changes
-/// its speed meanwhile treats all of them alike.
+/// The final programs of the recipes on one problem with one seed, measured again, alternately, so that changes in the
+/// speed of the machine affect all of them alike.
 ///
-/// One of them is measured twice, as two entrants: how far the two lie apart is the noise of these measurements.
+/// One of them is measured as two entrants: their difference is the noise of these measurements.
 struct Finalists {
   std::string problem;
   std::uint64_t seed = 0;
   std::uint64_t conditions = 0;                     ///< as of the searches
-  std::map<std::string, std::uint64_t> entrants{};  ///< by recipe: hash of the configuration that it ended with
-  std::map<std::string, double> latencies_s{};      ///< by recipe; without those that fail now
-  std::string twice{};                              ///< the recipe that entered twice; empty if none could
+  std::map<std::string, std::uint64_t> entrants{};  ///< by recipe: hash of its final configuration
+  std::map<std::string, double> latencies_s{};      ///< by recipe; without those that now fail
+  std::string twice{};                              ///< the recipe that entered twice; empty if there is none
   double again_s = 0;                               ///< its latency as the second entrant
 
   bool operator==(const Finalists&) const = default;
@@ -54,8 +54,7 @@ inline std::string to_line(const Finalists& finalists, const std::string& study)
   return std::move(writer).finish();
 }
 
-/// Reads finalists from their line, and the name of the study that they belong to. Throws `FormatError` for a line that
-/// is none.
+/// Reads finalists and the name of their study from a line. Throws `FormatError` for an invalid line.
 inline void from_line(const std::string& line, Finalists& finalists, std::string& study) {
   unsigned known = 0;
   json::Scanner in(line);
@@ -86,20 +85,20 @@ inline void from_line(const std::string& line, Finalists& finalists, std::string
     in.fail("expected two latencies of whoever entered twice");
 }
 
-/// A measurer of the space's programs that takes them in turns, on no clock of its own.
+/// A measurer that measures programs of the space alternately and has no clock of its own.
 template <class M, class Space>
 concept MeasuresInTurns = ConfirmingMeasurerFor<M, program_t<Space>> && !HasOwnClock<M>;
 
-/// An entrant: the recipe and the configuration, as `space.encode` wrote it.
+/// An entrant: the recipe and the configuration encoded by `space.encode`.
 struct Entrant {
   std::string recipe, config;
 };
 inline std::uint64_t hash_of(const Entrant& entrant) { return StableHash{}.add(entrant.config).value(); }
 
-/// Measures what recipes ended with on `problem`. The first entrant enters once more, behind all others.
+/// Measures the final programs of the recipes on `problem`. The first entrant enters again, after all others.
 ///
-/// Throws `std::runtime_error`, naming the recipe, for a configuration that the space cannot decode: the results belong
-/// to another version of it. Cost: compiling each program and the rounds of `Measurer::confirm`.
+/// Throws `std::runtime_error` with the recipe if the space cannot decode its configuration, because the results belong
+/// to another version of the space. Cost: compiling each program and the rounds of `Measurer::confirm`.
 template <class Space, class Measurer>
   requires MeasuresInTurns<Measurer, Space>
 Finalists measure_finalists(const Problem<Space, Measurer>& problem, std::uint64_t seed, std::uint64_t conditions,

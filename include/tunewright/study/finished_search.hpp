@@ -17,13 +17,13 @@
 
 namespace tunewright::study {
 
-/// A search that came to its end.
+/// A finished search.
 struct FinishedSearch {
   std::string recipe, problem;
   std::uint64_t seed = 0;
   std::uint64_t conditions = 0;  ///< hash of task and budget: what makes searches comparable
   Course course{};
-  std::string best_config{};  ///< `space.encode` of the fastest configuration; empty where that is not known
+  std::string best_config{};  ///< `space.encode` of the fastest configuration; empty if unknown
   bool operator==(const FinishedSearch&) const = default;
 };
 
@@ -52,8 +52,7 @@ inline std::string to_line(const FinishedSearch& search, const std::string& stud
   return std::move(writer).finish();
 }
 
-/// Reads a search from its line, and the name of the study that it belongs to. Throws `FormatError` for a line that is
-/// none.
+/// Reads a search and the name of its study from a line. Throws `FormatError` for an invalid line.
 inline void from_line(const std::string& line, FinishedSearch& search, std::string& study) {
   unsigned known = 0;
   json::Scanner in(line);
@@ -101,7 +100,7 @@ class FinishedSearches : public SharedLines<FinishedSearch> {
   explicit FinishedSearches(std::filesystem::path folder, std::string study, unsigned shard = 1, unsigned shards = 1)
       : SharedLines(std::move(folder), "finished", std::move(study), shard, shards) {}
 
-  /// Null where that search is not finished. Throws `std::runtime_error` where it was made under other conditions.
+  /// Null if that search is not finished. Throws `std::runtime_error` if it was made under other conditions.
   [[nodiscard]] const FinishedSearch* find(const std::string& recipe, const std::string& problem, std::uint64_t seed,
                                            std::uint64_t conditions) const {
     const auto found = std::find_if(all().begin(), all().end(), [&](const FinishedSearch& search) {

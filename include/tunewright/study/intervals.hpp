@@ -14,30 +14,30 @@
 
 #include "tunewright/core/rng.hpp"
 
-/// How far a result of a study can be trusted: intervals by a bootstrap over tasks and over the seeds within each.
+/// Confidence intervals for the results of studies, by a bootstrap over tasks and over the seeds within each.
 ///
 /// A recipe is declared faster or slower than another only if the interval of their paired difference excludes 0 (of a
-/// ratio: excludes 1). Intervals of each recipe alone may overlap even then, because both share the luck of the seeds
-/// and the difficulty of the tasks; the paired difference does not.
+/// ratio: excludes 1). Even then the separate intervals of both recipes may overlap, because both share the luck of the
+/// seeds and the difficulty of the tasks; the paired difference does not.
 namespace tunewright::study {
 
-/// A value and between which others it may lie.
+/// A value and its confidence interval.
 struct Interval {
   double value = 0;
   double low = 0;
   double high = 0;
-  /// Whether all of the interval lies to one side of `reference`: the rule for declaring a winner.
+  /// Whether the whole interval lies on one side of `reference`: the rule for declaring a winner.
   [[nodiscard]] bool excludes(double reference) const { return reference < low || high < reference; }
   bool operator==(const Interval&) const = default;
 };
 
-/// How an interval is made.
+/// The parameters of a bootstrap.
 struct Resampling {
   std::size_t resamples = 2000;
   double confidence = 0.95;  ///< in (0, 1)
 };
 
-/// A task as drawn for one resample, and which of its seeds were drawn; the same task may come several times.
+/// A task drawn for one resample, with its drawn seeds; a task may occur several times.
 struct DrawnTask {
   std::size_t task = 0;
   std::span<const std::size_t> seeds{};
@@ -49,26 +49,26 @@ concept TaskStatistic = std::invocable<S&, std::span<const DrawnTask>> &&
                         std::convertible_to<std::invoke_result_t<S&, std::span<const DrawnTask>>, double>;
 
 /// Percentile interval of `statistic` by the hierarchical bootstrap: every resample draws as many tasks as there are,
-/// with replacement, and for each as many seeds as it has, with replacement. `value` is the statistic of the tasks and
-/// seeds as they are; `low` and `high` are the resampled statistics number k from either end,
+/// with replacement, and for each as many seeds as it has, with replacement. `value` is the statistic of the original
+/// tasks and seeds; `low` and `high` are the resampled statistics number k from either end,
 ///
 ///   k = floor((1 - confidence) / 2 (resamples + 1))
 ///
-/// with nothing in between, so that a statistic may be infinite. Efron and Tibshirani: An Introduction to the
-/// Bootstrap, 1993; for the two levels Davison and Hinkley: Bootstrap Methods and their Application, 1997, section 3.8.
+/// without interpolation, so that a statistic may be infinite. Efron and Tibshirani: An Introduction to the Bootstrap,
+/// 1993; for the two levels Davison and Hinkley: Bootstrap Methods and their Application, 1997, section 3.8.
 ///
-/// `seeds` has the number of seeds of each task. The statistic gets what was drawn and looks its data up itself, so
-/// data of two recipes on the same tasks and seeds are drawn together and a statistic of both is a paired one.
+/// `seeds` has the number of seeds of each task. The statistic receives the drawn indices and looks up its data itself,
+/// so data of two recipes on the same tasks and seeds are drawn together, which makes a statistic of both paired.
 ///
-/// The interval of several tasks speaks of other tasks like these, that of a single task of other seeds on it. With few
-/// tasks it is too short: in simulated studies with 5 seeds, whose tasks differ as much as seeds do, intervals at 95 %
-/// covered the true mean in 74, 88, 92 and 95 % of the studies with 2, 5, 10 and 20 tasks. Where tasks do not differ it
-/// is too long (98 % with 10 tasks), because the two draws count the noise of the seeds twice. Run 10 tasks or more, or
-/// a single one with 10 seeds or more (91 %).
+/// The interval of several tasks generalises to similar tasks, that of a single task to other seeds on it. With few
+/// tasks it is too short: in simulated studies with 5 seeds, whose tasks vary as much as seeds do, intervals at 95 %
+/// covered the true mean in 74, 88, 92 and 95 % of the studies with 2, 5, 10 and 20 tasks. If tasks do not vary it is
+/// too long (98 % with 10 tasks), because the two draws count the noise of the seeds twice. Use 10 tasks or more, or a
+/// single one with 10 seeds or more (91 %).
 ///
-/// Throws `std::invalid_argument` for no tasks, a task without seeds, a single task with fewer than 3 seeds (nothing to
-/// draw from), a confidence outside (0, 1), too few resamples for it (k = 0) and a statistic that is NaN.
-/// Cost: resamples + 1 calls and one draw for each task and seed. Determinism: a pure function of `rng`.
+/// Throws `std::invalid_argument` for no tasks, a task without seeds, a single task with fewer than 3 seeds, a
+/// confidence outside (0, 1), too few resamples for it (k = 0) and a statistic that is NaN.
+/// Cost: resamples + 1 calls and one draw per task and seed. Determinism: a pure function of `rng`.
 template <TaskStatistic Statistic>
 [[nodiscard]] Interval bootstrap(std::span<const std::size_t> seeds, Statistic&& statistic, Rng rng,
                                  Resampling how = {}) {
@@ -172,8 +172,8 @@ Interval mean(std::span<const std::vector<double>> shape, Of&& of, Rng rng, Resa
       values, [&](std::size_t task, std::size_t seed) { return values[task][seed]; }, rng, how);
 }
 
-/// Geometric mean over tasks of the geometric mean over seeds, such as of one recipe's times over those of another on
-/// the same tasks and seeds; there 1 is a draw.                                                       // (T, S of each)
+/// Geometric mean over tasks of the geometric mean over seeds, for example of the ratio of two recipes' times on the
+/// same tasks and seeds, where 1 is a draw.                                                       // (T, S of each)
 /// Throws `std::invalid_argument` as `bootstrap` does and for a ratio that is not positive and finite.
 [[nodiscard]] inline Interval geometric_mean_over_tasks(std::span<const std::vector<double>> ratios, Rng rng,
                                                         Resampling how = {}) {
@@ -183,7 +183,7 @@ Interval mean(std::span<const std::vector<double>> shape, Of&& of, Rng rng, Resa
 }
 
 /// Mean over tasks of the mean over seeds of first - second, two recipes on the same tasks and seeds, which are drawn
-/// together. The first one's values are larger beyond chance if `low` exceeds 0, the second one's if `high` is below 0.
+/// together. The first one's values are significantly larger if `low` exceeds 0, the second one's if `high` is below 0.
 /// Throws `std::invalid_argument` as `mean_over_tasks` does, and if the two differ in tasks or seeds.
 [[nodiscard]] inline Interval paired_difference(std::span<const std::vector<double>> first,
                                                 std::span<const std::vector<double>> second, Rng rng,

@@ -13,36 +13,36 @@
 
 namespace tunewright::study {
 
-/// What was drawn, and what could not be.
+/// The plots that were written, and the reasons for missing ones.
 struct JournalPlots {
-  std::vector<std::filesystem::path> scripts{};  ///< of gnuplot, for `draw`
-  std::vector<std::string> remarks{};            ///< what a journal lacks that a picture needs, for people
-  data::JournalReport report{};                  ///< lines that were skipped
+  std::vector<std::filesystem::path> scripts{};  ///< gnuplot scripts, for `draw`
+  std::vector<std::string> remarks{};            ///< data that a journal lacks for a plot, as messages
+  data::JournalReport report{};                  ///< skipped lines
 };
 
-/// Writes pictures of each task in the journals to `folder`, which is made, as scripts of gnuplot:
+/// Writes plots of each task in the journals to `folder`, which is created, as gnuplot scripts:
 ///
-///   [task].best_so_far        speed of the fastest program, against trials and seconds; a line a journal and seed
-///   [task].model_accuracy     share of the pairs of a batch that the model had put in the right order before they were
-///                           measured; rounds are joined to batches of 16 programs or more
-///   [task].explored_space     candidates by the two principal components of what they are, coloured by speed
+///   [task].best_so_far        speed of the fastest program, against trials and seconds; a line per journal and seed
+///   [task].model_accuracy     pairwise accuracy of the predictions for a batch before it was measured; rounds are
+///                             joined to batches of 16 programs or more
+///   [task].explored_space     candidates by the two principal components of their features, coloured by speed
 ///   [task].time_split         seconds of choosing, compiling, measuring and learning, summed over trials
-///   [task].roofline           speed of candidates over operations a byte, below what the machine can do
+///   [task].roofline           speed of candidates over operations per byte, under the roofline of the machine
 ///
-/// A picture that a journal lacks the numbers for is left out, and a remark says why: there is no accuracy without a
-/// model, and no roof on a CPU unless its peaks are given. Speed is 10^9 operations a second, or runs a second where
-/// the task counts no operations. Seconds are those since a search's first record, pauses between two runs included.
-/// Compiling and measuring are summed over threads. What a run learned after its last record is not recorded.
+/// A plot without sufficient data is omitted, with a remark: there is no accuracy without a model, and no roof on a CPU
+/// unless its peaks are given. Speed is in 10^9 operations per second, or runs per second if the task has no operation
+/// count. Seconds count from a search's first record and include pauses between two runs. Compiling and measuring are
+/// summed over threads. Learning after the last record of a run is not recorded.
 ///
 /// Errors: `std::invalid_argument` for no journals and for a line or peak that is not positive and finite,
-///         `std::runtime_error` as `data::measured_tasks`, where no record is left, and where nothing can be written.
+///         `std::runtime_error` as `data::measured_tasks`, if no record remains, and if nothing can be written.
 /// Cost:   that of `described_candidates` and `principal_components`.
 [[nodiscard]] JournalPlots plot_journals(std::span<const std::string> journals, const std::filesystem::path& folder,
                                          const PlotOptions& options = {});
 
 /// The command: `tunewright-plot [--out=DIR] [--line=NAME:MS]... [--peak=GFLOPS] [--bandwidth=GB/S] JOURNAL...`. Draws
-/// with gnuplot, lists the pictures on stdout, says on stderr what was skipped, and returns 0; 1 where nothing could be
-/// drawn, 2 for a command line that it does not understand.
+/// with gnuplot, lists the plots on stdout, reports skipped lines on stderr, and returns 0; 1 if nothing could be
+/// drawn, 2 for an invalid command line.
 int plot_command(int argc, const char* const* argv);
 
 }  // namespace tunewright::study
@@ -70,7 +70,7 @@ inline void check(double value, const std::string& what) {
                               "; give a finite number above 0");
 }
 
-/// `--name=value` as value; nothing for another argument.
+/// The value of `--name=value`; empty for another argument.
 inline bool option(std::string_view argument, std::string_view name, std::string_view& value) {
   if (!argument.starts_with(name)) return false;
   value = argument.substr(name.size());

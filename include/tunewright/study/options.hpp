@@ -16,25 +16,25 @@
 
 namespace tunewright::study {
 
-/// What a study starts from when the command line says nothing.
+/// The defaults of a study, for options missing on the command line.
 struct Plan {
   std::string name;                    ///< of the study: what its results are filed under
-  unsigned seeds = 5;                  ///< searches for each recipe and problem
+  unsigned seeds = 5;                  ///< searches per recipe and problem
   std::vector<std::string> folders{};  ///< of `Options::data`, all needed
 };
 
 /// Options of a study's command line.
 ///
-///   --out=DIR          folder of the results, `results-<study>` unless given
+///   --out=DIR          folder of the results, default `results-<study>`
 ///   --data=DIR         folder of recorded data
-///   --seeds=N          searches for each recipe and problem;  --first_seed=N   the first of them, 0 unless given
-///   --shard=i/n        the i-th of n parts of the searches, 1 to n; each may be a process, the folder is shared
-///   --recipes=A,B      these alone;  --problems=A,B   these alone
-///   --reference=A      the recipe that others are compared with, the first one unless given
-///   --tasks=N          at most so many tasks, where a study has more
-///   --threads=N        of a search
-///   --report           no search: tables and figures of what is finished
-///   --name=value       any other, for the study to ask for
+///   --seeds=N          searches per recipe and problem;  --first_seed=N   the first seed, default 0
+///   --shard=i/n        the i-th of n parts of the searches, 1 to n; each may be a process, with a shared folder
+///   --recipes=A,B      only these;  --problems=A,B   only these
+///   --reference=A      the recipe that others are compared with, default the first one
+///   --tasks=N          maximum number of tasks, if a study has more
+///   --threads=N        threads of a search
+///   --report           no search: tables and figures of finished searches
+///   --name=value       any other, which the study can read
 struct Options {
   std::filesystem::path out{}, data{};
   unsigned seeds = 5, first_seed = 0;
@@ -55,13 +55,13 @@ struct Options {
     const auto found = others.find(name);
     return found == others.end() ? otherwise : parse(name, found->second);
   }
-  /// What `number` gives, for what counts few things: threads, steps.
+  /// Like `number`, for small counts: threads, steps.
   [[nodiscard]] unsigned few(const std::string& name, unsigned otherwise) const {
     const auto found = others.find(name);
     return found == others.end() ? otherwise : parse<unsigned>(name, found->second);
   }
 
-  /// Throws `std::invalid_argument` for what is no count, or a larger one than `Count` holds.
+  /// Throws `std::invalid_argument` unless the value is a count that fits `Count`.
   template <class Count = std::size_t>
   [[nodiscard]] static Count parse(const std::string& name, std::string_view value) {
     Count count = 0;
@@ -124,8 +124,8 @@ inline void read(const std::string& name, const std::string& value, Options& opt
 
 }  // namespace command_line
 
-/// Takes our options out of the command line; those of Google Benchmark stay. Throws `std::invalid_argument` for a
-/// value out of range.
+/// Removes the study's options from the command line and leaves those of Google Benchmark. Throws
+/// `std::invalid_argument` for a value out of range.
 inline Options take_options(int& argc, char** argv, const Plan& plan) {
   Options options{.out = "results-" + plan.name, .seeds = plan.seeds};
   int kept = 1;

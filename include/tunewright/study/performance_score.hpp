@@ -17,30 +17,30 @@
 
 namespace tunewright::study {
 
-/// Searches of one recipe in one space, scored: how far they are between random search, at 0, and the optimum, at 1, on
-/// average over the trials that matter.
+/// Scores the searches of one recipe in one space: their position between random search, at 0, and the optimum, at 1,
+/// averaged over the relevant trials.
 ///
-///   median(n)  the latency that the median search had found after n trials
-///   s(n)       (median(n) - random(n)) / (optimum - random(n)); negative behind random search
+///   median(n)  best latency of the median search after n trials
+///   s(n)       (median(n) - random(n)) / (optimum - random(n)); negative if worse than random search
 ///   score      mean of s over a range of trials
 ///
-/// The median is one of places, not of latencies: each best latency counts as the number of configurations that are
-/// faster, the median of an even number of searches is the mean of the two in the middle, halves round to the even
-/// place, and the latency is that of the configuration there. Outliers of the distribution thus weigh one place.
+/// The median is over ranks, not latencies: each best latency counts as the number of faster configurations. The median
+/// of an even number of searches is the mean of the two in the middle, halves round to the even rank, and the result is
+/// the latency of the configuration with that rank. An outlier thus counts as one rank.
 ///
-/// Searches without a valid trial so far are left out, and if none has one the worst configuration stands for them. A
-/// search that ended before the range does keeps its best latency: stopping early is not punished beyond that.
+/// Searches without a valid trial so far are omitted; if no search has one, the worst configuration represents them. A
+/// search that ended before the range keeps its best latency: stopping early has no other penalty.
 ///
 /// Willemsen et al., A Methodology for Comparing Auto-Tuning Optimization Algorithms, FGCS 2024, doi
 /// 10.1016/j.future.2024.05.021. Their program, autotuning_methodology 1.1.0, averages over seconds; these are the same
-/// curves over trials, so that the machine that recorded the space and the one that searched do not matter.
+/// curves over trials, which do not depend on the machines that recorded the space and that searched.
 ///
-/// Shapes: M trials of the range, R searches. Cost: O(M R) to make and for each score. Deterministic.
+/// Shapes: M trials of the range, R searches. Cost: O(M R) to construct and per score. Deterministic.
 class ScoredRuns {
  public:
-  /// Throws `std::invalid_argument` for no searches, for an empty range, for a latency that no configuration has, and
-  /// if random search is expected at the optimum within the range: no search can be ahead of it, so a space of so few
-  /// latencies tells nothing.
+  /// Throws `std::invalid_argument` for no searches, for an empty range, for a latency that is not in the space, and if
+  /// random search is expected to reach the optimum within the range: then no search can be better, so a space with so
+  /// few latencies cannot be scored.
   ScoredRuns(const RandomSearch& space, std::span<const Course> runs, TrialRange trials)
       : ascending_(space.ascending().begin(), space.ascending().end()), runs_(runs.size()) {
     if (runs.empty()) throw std::invalid_argument("the score of 0 searches was asked for; give at least 1");
@@ -82,7 +82,7 @@ class ScoredRuns {
     return curve;
   }
 
-  /// The score of the chosen searches, of which each may be named several times.
+  /// The score of the chosen searches; a search may occur several times.
   [[nodiscard]] double score(std::span<const std::size_t> chosen) const {
     const std::vector<double> curve = standardised_curve(chosen);
     return std::accumulate(curve.begin(), curve.end(), 0.0) / static_cast<double>(curve.size());
@@ -130,7 +130,7 @@ class ScoredRuns {
 }
 
 /// The same over `space.range()`: from where random search is expected half of the way from the median to the optimum
-/// to where it has gone 95 % of it.
+/// to where it is expected at 95 % of it.
 [[nodiscard]] inline double performance_score(const RandomSearch& space, std::span<const Course> runs) {
   return performance_score(space, runs, space.range());
 }

@@ -14,19 +14,19 @@
 
 namespace tunewright::study {
 
-/// A measurer that lets a clock of its own pass.
+/// A measurer with its own clock.
 template <class M>
 concept HasOwnClock = requires(const M& measurer) {
   { measurer.clock } -> std::convertible_to<Clock>;
 };
 
-/// What recipes are compared on: a task, the space it is searched in, and what measures it.
+/// A problem on which recipes are compared: a task, its space, and a measurer.
 ///
 ///   study::Problem<Space, measurers::Simulated> problem{.name = "matmul_512", .task = task};
 ///
-/// `measurer` makes one for each search, so that no search sees what another has measured or how long it took. Searches
-/// with a measurer that has a `clock` run on that clock, and on the processor time that searching takes on top of it;
-/// others run on the wall clock, with a journal.
+/// `measurer` makes a new measurer for each search, so that searches do not share measurements or time. Searches with a
+/// measurer that has a `clock` run on that clock plus the processor time of the search; others run on the wall clock,
+/// with a journal.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Problem {
   std::string name;  ///< letters, digits and any of "_.+-@"

@@ -21,30 +21,30 @@ struct TrialRange {
   bool operator==(const TrialRange&) const = default;
 };
 
-/// What random search without replacement is expected to find in a space whose every latency is known: the baseline
-/// that performance scores are counted from. It is calculated, so it has no spread and needs no repetitions.
+/// The expected result of random search without replacement in a space with known latencies: the baseline of
+/// performance scores. It is calculated, so it has no variance and needs no repetitions.
 ///
-/// With the N valid latencies sorted from worst to best, d[0] to d[N-1], the best of M random trials is expected at
+/// With the N valid latencies sorted from worst to best, d[0] to d[N-1], the expected best of M random trials is
 ///
 ///   d[min(N - 1, round(M (N + 1) / (M + 1)))]
 ///
-/// which is what `best_after` gives; halves round to the even number. `trials_to` is its inverse, but for the rounding.
-/// M (N + 1) / (M + 1) is the expected rank of the best, counted from 1; as an index from 0 it is one configuration
-/// better than expected. The formula stays as published, so that scores can be compared with others.
+/// which is the result of `best_after`; halves round to the even number. `trials_to` is its inverse except for
+/// rounding. M (N + 1) / (M + 1) is the expected rank of the best, counted from 1; used as an index from 0, it is one
+/// configuration too good. The formula is the published one, so that scores are comparable.
 ///
 /// Willemsen et al., A Methodology for Comparing Auto-Tuning Optimization Algorithms, Future Generation Computer
-/// Systems 159, 2024, doi 10.1016/j.future.2024.05.021. The numbers agree with those of the authors' program,
-/// autotuning_methodology 1.1.0, but for a `range` that is widened: there that program takes the smaller of a number of
-/// trials and a latency, and this the smaller of two numbers of trials.
+/// Systems 159, 2024, doi 10.1016/j.future.2024.05.021. The results equal those of the authors' program,
+/// autotuning_methodology 1.1.0, except for a widened `range`: that program takes the minimum of a number of trials and
+/// a latency, this one the minimum of two numbers of trials.
 ///
-/// Failed configurations are left out, as if random search never drew one. A recipe whose failed trials count as trials
-/// is therefore judged against a baseline that never fails, which is the stricter rule.
+/// Failed configurations are omitted, as if random search never drew them. A recipe whose failed trials count as trials
+/// is therefore compared with a baseline that never fails, which is the stricter rule.
 ///
-/// Cost: O(N log N) to make, O(log N) or less a question. Deterministic.
+/// Cost: O(N log N) to construct, at most O(log N) per query. Deterministic.
 class RandomSearch {
  public:
-  /// Takes the latencies of all configurations in seconds, in any order. Infinite ones and NaN stand for configurations
-  /// that failed. Throws `std::invalid_argument` if none is valid.
+  /// Takes the latencies of all configurations in seconds, in any order. Infinity and NaN mean failed configurations.
+  /// Throws `std::invalid_argument` if none is valid.
   explicit RandomSearch(std::vector<double> latencies_s) : ascending_(std::move(latencies_s)) {
     const std::size_t configurations = ascending_.size();
     std::erase_if(ascending_, [](double latency) { return !std::isfinite(latency); });
@@ -60,22 +60,22 @@ class RandomSearch {
   [[nodiscard]] double optimum_s() const { return ascending_.front(); }
   [[nodiscard]] double worst_s() const { return ascending_.back(); }
 
-  /// The median of the valid configurations; of an even number of them the mean of the two in the middle.
+  /// The median of the valid configurations; for an even number the mean of the two in the middle.
   [[nodiscard]] double median_s() const {
     const std::size_t n = ascending_.size();
     return (ascending_[(n - 1) / 2] + ascending_[n / 2]) / 2;
   }
 
-  /// The latency in seconds that random search is expected to have after so many trials, the worst one after none.
+  /// The expected latency of random search in seconds after so many trials; the worst one after none.
   [[nodiscard]] double best_after(std::size_t trials) const {
     const auto m = static_cast<double>(trials);
     const auto n = static_cast<double>(ascending_.size());
-    // Halves go to the even number in the rounding mode that every program starts in.
+    // Halves round to the even number in the default rounding mode.
     const double from_worst = std::min(n - 1, std::nearbyint(m * (n + 1) / (m + 1)));
     return ascending_[ascending_.size() - 1 - static_cast<std::size_t>(from_worst)];
   }
 
-  /// The latency in seconds that lies `share` of the way from the median, at 0, to the optimum, at 1. Throws
+  /// The latency in seconds at `share` of the way from the median, at 0, to the optimum, at 1. Throws
   /// `std::invalid_argument` for a share outside [0, 1].
   [[nodiscard]] double latency_at(double share) const {
     if (!(share >= 0 && share <= 1)) {
@@ -86,10 +86,10 @@ class RandomSearch {
   }
 
   /// Trials after which random search is expected at `latency_at(share)`: ceil(i / (N + 1 - i)) for the first i with
-  /// d[i] <= latency_at(share). Where that d[i] is the optimum, a share below 1 stops one configuration short of it.
+  /// d[i] <= latency_at(share). If that d[i] is the optimum, a share below 1 stops one configuration before it.
   ///
-  /// Throws `std::invalid_argument` for a share outside [0, 1], and for a share below 1 if all latencies are the same:
-  /// then there is nothing to search.
+  /// Throws `std::invalid_argument` for a share outside [0, 1], and for a share below 1 if all latencies are equal,
+  /// because then there is nothing to search.
   [[nodiscard]] std::size_t trials_to(double share) const {
     const std::size_t n = ascending_.size();
     const auto slower = std::upper_bound(ascending_.begin(), ascending_.end(), latency_at(share));
@@ -107,8 +107,8 @@ class RandomSearch {
   }
 
   /// The trials over which searches are compared: from `trials_to(from_share)` to `trials_to(to_share)`. If these are
-  /// fewer than 2 trials apart, the range gets a trial more on either side; at 0 it gets both at the end. It never goes
-  /// beyond `trials_to(1)`.
+  /// fewer than 2 trials apart, the range gets one more trial on either side, or both at the end if it starts at 0. It
+  /// never exceeds `trials_to(1)`.
   ///
   /// Throws `std::invalid_argument` as `trials_to` does, and if `from_share` exceeds `to_share`.
   [[nodiscard]] TrialRange range(double from_share = 0.5, double to_share = 0.95) const {
@@ -125,8 +125,8 @@ class RandomSearch {
     return trials;
   }
 
-  /// Configurations that are faster than `latency_s`, which is the latency of one. Throws `std::invalid_argument`,
-  /// naming it, if it is not: the searches must have run on this very space.
+  /// Number of configurations faster than `latency_s`, which must be the latency of a configuration. Throws
+  /// `std::invalid_argument` with the latency if it is not, because the searches must have run on this space.
   [[nodiscard]] std::size_t faster_than(double latency_s) const {
     const auto found = std::lower_bound(ascending_.begin(), ascending_.end(), latency_s);
     if (found == ascending_.end() || *found != latency_s) {

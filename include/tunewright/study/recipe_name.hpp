@@ -8,7 +8,7 @@ namespace tunewright::study {
 
 namespace type_name {
 
-/// The type of `T` as the compiler spells it, with namespaces and arguments.
+/// The compiler's spelling of type `T`, with namespaces and arguments.
 template <class T>
 consteval std::string_view spelled() {
   constexpr std::string_view function = __PRETTY_FUNCTION__;  // "... [with T = ns::Name<...>; ...]" or "... [T = ...]"
@@ -42,8 +42,8 @@ consteval std::string_view last(std::string_view spelled) {
 
 }  // namespace type_name
 
-/// What a recipe is called in a study: its member `static constexpr std::string_view name`, else its type without
-/// namespaces and arguments. A variant inherits the member, so it names itself anew.
+/// The name of a recipe in a study: its member `static constexpr std::string_view name`, else its type without
+/// namespaces and arguments. A variant inherits the member and must redefine it.
 template <class Recipe>
 consteval std::string_view recipe_name() {
   if constexpr (requires { std::string_view(Recipe::name); })

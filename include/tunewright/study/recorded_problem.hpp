@@ -18,12 +18,11 @@ namespace tunewright::study {
 
 using RecordedProblem = Problem<spaces::RecordedTable, measurers::Replay<spaces::TableRow>>;
 
-/// A space that others have measured, from a file that `data::read_table` reads: searched by replaying what they
-/// measured, on the time that it took them. Every search has a clock of its own, and as many trials as its score needs
-/// (`RandomSearch::range`).
+/// A published space from a file for `data::read_table`, searched by replaying its measurements on recorded time. Every
+/// search has its own clock, and as many trials as its score needs (`RandomSearch::range`).
 ///
-/// `source.latency` says what a configuration is judged by: programs that write such files take the mean of its
-/// repeats, `data::Latency::Mean`; the default of this library is their median. Throws as `data::read_table` does.
+/// `source.latency` selects the latency of a configuration: programs that write such files use the mean of the repeats,
+/// `data::Latency::Mean`; the default of this library is the median. Throws as `data::read_table` does.
 [[nodiscard]] inline RecordedProblem recorded_problem(std::string name, const std::string& path,
                                                       data::TableSource source = {}) {
   const auto table = std::make_shared<const data::Table>(data::read_table(path, std::move(source)).table);

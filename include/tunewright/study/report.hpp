@@ -21,7 +21,7 @@
 #include "tunewright/study/intervals.hpp"
 #include "tunewright/study/running_time.hpp"
 
-/// Tables and figures of a study, made from a `Comparison`.
+/// Tables and figures of a study from a `Comparison`.
 namespace tunewright::study {
 
 namespace report {
@@ -50,14 +50,14 @@ inline void row(std::ostream& out, const std::vector<std::string>& cells) {
   out << "|\n";
 }
 
-/// What is said of a recipe, beside the first one.
+/// The results of a recipe, and its comparison with the first one.
 struct Findings {
   Interval speed, speed_difference, speedup_trials, speedup_seconds;
   Interval score, score_difference;              // where there are any
   Interval finalist_speed, finalist_difference;  // likewise
 };
 
-/// Finds them for each recipe, once: intervals take seconds to draw, and tables and JSON share them.
+/// Computes the findings of each recipe once: intervals take seconds, and tables and JSON share them.
 inline std::vector<Findings> findings(const Comparison& comparison) {
   std::vector<Findings> all;
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
@@ -94,7 +94,7 @@ inline void write_recipes(const Comparison& comparison, const std::vector<Findin
   }
 }
 
-/// Judges by the rule of `Interval::excludes`.
+/// The verdict by the rule of `Interval::excludes`.
 inline std::string verdict(const Interval& interval, double draw) {
   if (std::isnan(interval.low)) return "too few searches to say";
   if (!interval.excludes(draw)) return "not told apart";
@@ -167,7 +167,7 @@ inline void write_problems(const Comparison& comparison, std::ostream& out) {
   }
 }
 
-/// Trials at which curves are drawn: every one at first, then ever fewer.
+/// Trials at which curves are drawn: dense at first, then increasingly sparse.
 inline std::vector<std::size_t> places(std::size_t trials) {
   constexpr double points = 30;
   std::set<std::size_t> chosen;
@@ -176,7 +176,7 @@ inline std::vector<std::size_t> places(std::size_t trials) {
   return {chosen.begin(), chosen.end()};
 }
 
-/// A block a recipe: trials, speed as % of the best known and its interval.
+/// A block per recipe: trials, speed as % of the best known, and its interval.
 inline void write_curves(const Comparison& comparison, std::ostream& out) {
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
     out << "# " << comparison.recipes()[r] << "\n# trials speed low high\n";
@@ -188,8 +188,8 @@ inline void write_curves(const Comparison& comparison, std::ostream& out) {
   }
 }
 
-/// A block a recipe: seconds, % of the (search, target) pairs reached. Targets of a problem are the best latency that
-/// is known and 1, 2, 5, 10, 20 and 50 % more.
+/// A block per recipe: seconds, % of the reached (search, target) pairs. The targets of a problem are the best known
+/// latency and 1, 2, 5, 10, 20 and 50 % more.
 inline void write_targets(const Comparison& comparison, std::ostream& out) {
   std::vector<std::vector<double>> targets;
   for (std::size_t p = 0; p < comparison.problems().size(); ++p)
@@ -209,7 +209,7 @@ inline void write_targets(const Comparison& comparison, std::ostream& out) {
   }
 }
 
-/// What gnuplot draws the two files with, one above the other.
+/// The gnuplot script that draws the two files, one above the other.
 inline void write_script(const Comparison& comparison, const std::string& study, std::ostream& out) {
   const auto plot = [&](const char* file, const char* columns, bool band) {
     out << "plot ";
@@ -266,8 +266,7 @@ inline void write_json(const Comparison& comparison, const std::vector<Findings>
 }  // namespace report
 
 /// Writes `<study>.md` (tables), `<study>.results.json` (the same numbers), `<study>.curves.dat` and `.targets.dat`,
-/// and `<study>.gp`, with which gnuplot draws them as `<study>.svg`. Throws `std::runtime_error` where they cannot be
-/// written.
+/// and `<study>.gp`, which draws them as `<study>.svg`. Throws `std::runtime_error` if they cannot be written.
 inline void write_report(const Results& results, const std::filesystem::path& folder, const std::string& study) {
   const Comparison comparison(results);
   const auto write = [&](const char* ending, const auto& content) {

@@ -12,29 +12,29 @@
 
 #include "tunewright/study/course.hpp"
 
-/// How long searches take to a target, where those that do not get there count as unfinished: leaving them out would
-/// reward a recipe that either is lucky at once or never arrives.
+/// Running time of searches to a target. Searches that do not reach it count as unfinished: omitting them would favour
+/// a recipe that either succeeds at once or never.
 namespace tunewright::study {
 
-/// What a search spends.
+/// The effort of a search.
 enum class Effort {
   Trials,   ///< measurements, failed ones included
   Seconds,  ///< wall-clock time since the search began
 };
 
-/// What `run` had spent when it reached `target_s`, a latency in seconds; nothing if it did not.
+/// The effort of `run` until it reached `target_s`, a latency in seconds; empty if it did not.
 [[nodiscard]] inline std::optional<double> effort_to(const Course& run, double target_s, Effort effort) {
   const std::optional<Improvement> reached = run.reaching(target_s);
   if (!reached) return std::nullopt;
   return effort == Effort::Trials ? static_cast<double>(reached->trial) : reached->elapsed_s;
 }
 
-/// What `run` had spent when it ended.
+/// The total effort of `run`.
 [[nodiscard]] inline double effort_of(const Course& run, Effort effort) {
   return effort == Effort::Trials ? static_cast<double>(run.trials) : run.elapsed_s;
 }
 
-/// How several searches fared with one target.
+/// Results of several searches for one target.
 struct RunningTime {
   double expected = 0;      ///< trials or seconds to one success; infinite without any
   std::size_t reached = 0;  ///< searches that reached the target
@@ -42,8 +42,8 @@ struct RunningTime {
   [[nodiscard]] double success_rate() const { return static_cast<double>(reached) / static_cast<double>(runs); }
 };
 
-/// Expected running time: what a recipe spends on average until the target is reached if every search that ends without
-/// it is followed by another one.
+/// Expected running time: the average effort until the target is reached if every unsuccessful search is followed by
+/// another one.
 ///
 ///   ERT = (sum over all searches of the effort until success, or until the end without) / (number of successes)
 ///
@@ -51,7 +51,7 @@ struct RunningTime {
 /// al., Anytime Performance Assessment in Blackbox Optimization Benchmarking, IEEE Transactions on Evolutionary
 /// Computation 26, 2022.
 ///
-/// `target_s` is a latency in seconds, and one at least as fast reaches it. The searches are of one recipe on one
+/// `target_s` is a latency in seconds; any latency at most as large reaches it. The searches are of one recipe on one
 /// problem. Throws `std::invalid_argument` for no searches. Cost: linear in the improvements. Deterministic.
 [[nodiscard]] inline RunningTime running_time(std::span<const Course> runs, double target_s, Effort effort) {
   if (runs.empty()) throw std::invalid_argument("the running time of 0 searches was asked for; give at least 1");
@@ -71,14 +71,14 @@ struct RunningTime {
   return running_time(runs, target_s, Effort::Trials).success_rate();
 }
 
-/// The searches of one recipe on one problem and the latencies, in seconds, that are asked of them.
+/// The searches of one recipe on one problem and their target latencies in seconds.
 struct TargetedRuns {
   std::span<const Course> runs{};
   std::span<const double> targets_s{};
 };
 
-/// Share of (search, target) pairs that are reached within an effort: the empirical distribution of running times, a
-/// step function that starts at 0 and ends at the share of pairs that are reached at all.
+/// Share of (search, target) pairs reached within an effort: the empirical distribution of running times, a step
+/// function from 0 to the share of all reached pairs.
 class RunningTimeDistribution {
  public:
   struct Step {
@@ -87,8 +87,7 @@ class RunningTimeDistribution {
     bool operator==(const Step&) const = default;
   };
 
-  /// Pools the pairs of all `problems`, each pair counting the same. A pair that is not reached is unfinished: it
-  /// counts among the pairs and adds no step.
+  /// Pools the pairs of all `problems` with equal weight. A pair that is not reached counts as a pair but adds no step.
   ///
   /// Hansen et al., 2022 (see `running_time`), whose distributions add simulated restarts; these do not. Throws
   /// `std::invalid_argument` for no pairs. Cost: O(P log P) for P pairs. Deterministic.
@@ -114,13 +113,13 @@ class RunningTimeDistribution {
   RunningTimeDistribution(const TargetedRuns& problem, Effort effort)
       : RunningTimeDistribution(std::span(&problem, 1), effort) {}
 
-  /// Steps at which the share rises, by rising effort; empty if no pair is reached.
+  /// Steps at which the share rises, in order of effort; empty if no pair is reached.
   [[nodiscard]] std::span<const Step> steps() const { return steps_; }
 
-  /// Pairs, reached or not.
+  /// Number of pairs, reached or not.
   [[nodiscard]] std::size_t pairs() const { return pairs_; }
 
-  /// Share of the pairs that are reached within `effort`, in [0, 1]. Larger is better.
+  /// Share of the pairs reached within `effort`, in [0, 1]. Larger is better.
   [[nodiscard]] double within(double effort) const {
     const auto later = std::upper_bound(steps_.begin(), steps_.end(), effort,
                                         [](double limit, const Step& step) { return limit < step.effort; });

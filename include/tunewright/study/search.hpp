@@ -24,10 +24,10 @@
 
 namespace tunewright::study {
 
-/// Time that the process has computed: what a search takes beside the time of a measurer's own clock.
+/// Processor time of the process: the cost of a search on top of a measurer's own clock.
 inline Seconds processor_time() { return Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC); }
 
-/// Hash of what makes two searches of a problem comparable.
+/// Hash of everything that two comparable searches of a problem must share.
 inline std::uint64_t conditions_of(const Task& task, const Budget& budget) {
   return StableHash{}
       .add(stable_hash(task))
@@ -38,11 +38,11 @@ inline std::uint64_t conditions_of(const Task& task, const Budget& budget) {
       .value();
 }
 
-/// Observer that keeps the course of a search, and in a journal what a search that is stopped needs to go on. Records
-/// are stamped with the seconds since the search began, pauses left out.
+/// Observer that records the course of a search and, with a journal, what a stopped search needs to resume. Records are
+/// stamped with the seconds since the search began, without pauses.
 class CourseKeeper {
  public:
-  /// Only records of `compiler` count in a journal.
+  /// Uses only records of `compiler` from a journal.
   explicit CourseKeeper(const std::filesystem::path& journal = {}, std::string compiler = {})
       : compiler_(std::move(compiler)) {
     if (journal.empty()) return;
@@ -90,14 +90,14 @@ struct AsTheyAre {
   void operator()(Parts&) const {}
 };
 
-/// How a search went, and what it ended with.
+/// The course and the result of a search.
 struct Searched {
   Course course{};
   std::string best_config{};  ///< `space.encode` of the fastest configuration; empty if none was valid
 };
 
-/// One search of a problem; nothing if `interrupt` ended it. Where the measurer has no clock of its own, a search that
-/// was stopped goes on from `journal`. `prepare(parts)` may set what the recipe and the problem do not.
+/// Runs one search of a problem; empty if `interrupt` ended it. If the measurer has no clock of its own, a stopped
+/// search resumes from `journal`. `prepare(parts)` may set what recipe and problem do not.
 template <class Recipe, class Space, class Measurer, class Prepare>
 std::optional<Searched> search(const Problem<Space, Measurer>& problem, std::uint64_t seed, const Budget& budget,
                                unsigned threads, const std::filesystem::path& journal, Interrupt& interrupt,

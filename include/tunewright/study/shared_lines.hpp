@@ -19,7 +19,7 @@
 
 namespace tunewright::study {
 
-/// Writes a line of JSON: the name of the study, and the members that are added.
+/// Writes a line of JSON: the name of the study and the added members.
 class LineWriter {
  public:
   explicit LineWriter(const std::string& study) : line_("{\"study\": ") { json::write(line_, std::string_view(study)); }
@@ -32,16 +32,16 @@ class LineWriter {
     else
       json::write(begin(key), value);
   }
-  /// The text, to which the value of `key` is to be appended.
+  /// The text to which the value of `key` is to be appended.
   std::string& begin(const char* key) { return line_ += std::string(", \"") + key + "\": "; }
-  /// The line with its end.
+  /// The complete line.
   [[nodiscard]] std::string finish() && { return std::move(line_) + "}\n"; }
 
  private:
   std::string line_;
 };
 
-/// Reads the value of `key` if it is one of those that tell what a result on a problem belongs to; false for others.
+/// Reads the value of `key` if it is one of the members that identify a result; returns false for others.
 template <class Result>
 bool read_circumstances(json::Scanner& in, std::string_view key, Result& result, std::string& study) {
   if (key == "study")
@@ -57,18 +57,18 @@ bool read_circumstances(json::Scanner& in, std::string_view key, Result& result,
   return true;
 }
 
-/// Results of one kind that processes which share a folder have written so far.
+/// Results of one kind that processes with a shared folder have written so far.
 ///
-/// Each process appends to a file of its own, `<kind>.<shard>-of-<shards>.jsonl`, a line a result, and reads those of
-/// all. A process that is killed leaves at most half a line, which is left out and told.
+/// Each process appends to its own file, `<kind>.<shard>-of-<shards>.jsonl`, one line per result, and reads those of
+/// all. A killed process leaves at most half a line, which is skipped and reported.
 ///
-/// `Result` has `to_line(result, study)`, which gives a line with its end, and `from_line(line, result, study)`, which
-/// throws `FormatError` for what is none.
+/// `Result` has `to_line(result, study)`, which returns a complete line, and `from_line(line, result, study)`, which
+/// throws `FormatError` for an invalid line.
 template <class Result>
 class SharedLines {
  public:
-  /// Reads what is there. Throws `std::runtime_error` for a folder that cannot be made or read, or that holds the
-  /// results of another study.
+  /// Reads the existing results. Throws `std::runtime_error` if the folder cannot be created or read, or has results of
+  /// another study.
   SharedLines(std::filesystem::path folder, const std::string& kind, std::string study, unsigned shard, unsigned shards)
       : study_(std::move(study)), folder_(std::move(folder)) {
     std::filesystem::create_directories(folder_);
@@ -84,14 +84,14 @@ class SharedLines {
 
   [[nodiscard]] const std::vector<Result>& all() const& noexcept { return all_; }
   [[nodiscard]] std::vector<Result> all() && noexcept { return std::move(all_); }
-  /// Lines that are no result, and are left out.
+  /// Invalid lines, which are skipped.
   [[nodiscard]] const std::vector<std::pair<std::string, data::BadLine>>& bad() const noexcept { return bad_; }
   [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
 
-  /// Keeps a result. Throws `std::runtime_error` where it cannot be written.
+  /// Stores a result. Throws `std::runtime_error` if it cannot be written.
   const Result& add(Result result) {
     std::ofstream file(own_, std::ios::app | std::ios::binary);
-    // A writer that was killed may have left half a line.
+    // A killed writer may have left half a line.
     if (!std::exchange(begun_, true) && !ends_with_newline(own_)) file << '\n';
     file << to_line(result, study_) << std::flush;
     if (!file) throw std::runtime_error("cannot write '" + own_.string() + "'; free space or name another --out=DIR");

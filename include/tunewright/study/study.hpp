@@ -39,12 +39,12 @@
 ///     });
 ///   }
 ///
-/// An ablation is a list of recipes that derive from one and change a slot or a setting. The first is what the others
-/// are compared with.
+/// An ablation is a list of recipes that derive from one and change a slot or a setting. The others are compared with
+/// the first.
 namespace tunewright::study {
 
-/// Registers a benchmark named subject/data/seed:N that calls `measure(state)` once. What it throws is the error of the
-/// benchmark.
+/// Registers a benchmark named subject/data/seed:N that calls `measure(state)` once. Its exceptions become errors of
+/// the benchmark.
 template <class F>
 benchmark::internal::Benchmark* register_once(const std::string& subject, const std::string& data, std::uint64_t seed,
                                               F measure) {
@@ -64,8 +64,8 @@ benchmark::internal::Benchmark* register_once(const std::string& subject, const 
 
 /// The searches of a study, each a benchmark named recipe/problem/seed:N, and their results.
 ///
-/// Every problem is searched by all recipes with one seed, then with the next, and the recipes take turns in going
-/// first, so that what a machine does meanwhile befalls all of them. Searches that are finished are not made again.
+/// All recipes search every problem with one seed, then with the next, and alternate in going first, so that changes of
+/// the machine affect all of them alike. Finished searches are not repeated.
 class Study {
  public:
   Study(Plan plan, Options options) : plan_(std::move(plan)), options_(std::move(options)) {}
@@ -74,9 +74,9 @@ class Study {
 
   [[nodiscard]] const Options& options() const noexcept { return options_; }
 
-  /// Registers the searches of `problems` by all recipes. `prepare(parts)`, if given, is called for each, with the
-  /// `Parts` of its recipe. Throws `std::invalid_argument` for names that are given twice or that the results could not
-  /// be filed under, and for fewer seeds than an interval needs.
+  /// Registers the searches of `problems` by all recipes. `prepare(parts)`, if given, is called for each search with
+  /// the `Parts` of its recipe. Throws `std::invalid_argument` for repeated names, names that cannot be part of file
+  /// names, and for fewer seeds than an interval needs.
   template <class... Recipes, class Space, class Measurer, class Prepare = AsTheyAre>
   void compare(const std::vector<Problem<Space, Measurer>>& problems, const Budget& budget, Prepare prepare = {}) {
     check(budget);
@@ -101,8 +101,8 @@ class Study {
     }
   }
 
-  /// Runs what was registered and writes tables and figures of all that is finished, also by recipes that are not
-  /// registered: other programs may lay their searches into the folder. False if a search ended with an error.
+  /// Runs the registered searches and writes tables and figures of all finished ones, including recipes that are not
+  /// registered: other programs may add searches to the folder. Returns false if a search ended with an error.
   bool run() {
     check_names("recipes", options_.recipes, results_.recipes);
     check_names("problems", options_.problems, results_.problems);
@@ -111,7 +111,7 @@ class Study {
       benchmark::RunSpecifiedBenchmarks();
     }
     if (!finished_) return true;
-    // Other processes may have finished searches meanwhile.
+    // Other processes may have finished searches in the meantime.
     results_.searches = FinishedSearches(options_.out, plan_.name).all();
     results_.finalists = SharedLines<Finalists>(options_.out, finalists_files, plan_.name, 1, 1).all();
     for (const FinishedSearch& search : results_.searches)
@@ -149,7 +149,7 @@ class Study {
     return chosen.empty() || contains(chosen, name);
   }
 
-  // Searches of one problem and seed stay together: they are compared with each other.
+  // Searches of one problem and seed stay together, because they are compared with each other.
   [[nodiscard]] bool of_this_shard() { return groups_++ % options_.shards == options_.shard - 1; }
 
   static void check_names(const char* option, const std::vector<std::string>& chosen,
@@ -223,7 +223,7 @@ class Study {
     return &kept.course;
   }
 
-  /// Registers what measures the programs that the recipes ended with in turns, once all of them are searched.
+  /// Registers the alternating measurement of the recipes' final programs, after all recipes have searched.
   template <class Space, class Measurer>
   void add_finalists(const std::shared_ptr<const Problem<Space, Measurer>>& problem, std::uint64_t seed, Budget budget,
                      std::vector<std::string> recipes) {
@@ -297,20 +297,20 @@ class Study {
   std::size_t planned_ = 0, known_ = 0, made_ = 0, groups_ = 0, errors_ = 0;
 };
 
-/// Registers a benchmark that is no search: one (subject, data, seed), which runs once. Its counters are the result;
+/// Registers a benchmark that is not a search: one (subject, data, seed), which runs once. Its counters are the result;
 /// its time is the wall time of `measure(state)`.
 template <class F>
 void add(const std::string& subject, const std::string& data, std::uint64_t seed, F measure) {
   register_once(subject, data, seed, std::move(measure))->UseRealTime();
 }
 
-/// The whole of `main`. Without the data it says so and succeeds, so that scripts go on.
+/// The complete `main`. Without the data it says so and succeeds, so that scripts continue.
 template <class Setup>
 int run(int argc, char** argv, const Plan& plan, const Setup& setup) {
   try {
     std::string line;
     for (int i = 1; i < argc; ++i) {
-      // Folders of this machine would mean nothing to who reads the report.
+      // Folders of this machine mean nothing to readers of the report.
       const std::string_view word = argv[i];
       if (!word.starts_with("--data=") && !word.starts_with("--out=") && !word.starts_with("--benchmark_"))
         line += std::string(line.empty() ? "" : " ") + std::string(word);

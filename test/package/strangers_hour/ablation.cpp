@@ -11,7 +11,7 @@
 
 using namespace tunewright;
 
-/// Chooses from the best to the worst of the pool, at even distances.
+/// Chooses evenly spaced ranks from the best to the worst of the pool.
 struct EvenlySpread {
   template <CostModel M>
   std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score, std::size_t n,

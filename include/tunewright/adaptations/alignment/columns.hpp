@@ -16,21 +16,22 @@
 
 namespace tunewright::adaptations::alignment {
 
-/// Moves each column of one set of programs to where that column lies in another set, one by one.
+/// Maps each column of one set of programs to its distribution in another set.
 ///
-///   Affine     (x - mean_from) * deviation_to / deviation_from + mean_to;  only shifted where x is constant
+///   Affine     (x - mean_from) * deviation_to / deviation_from + mean_to;  only shifted if x is constant
 ///   Quantile   the value at the same quantile: piecewise linear between `quantiles` of them, shifted beyond
 ///
-/// Shapes:      rows of D columns; K knots a column.
+/// Shapes:      rows of D columns; K knots per column.
 /// Cost:        fit O(D R log R), apply O(D R log K) for R rows.
-/// Determinism: bit-identical everywhere; depends on the values, not on their order.
-/// Labels are not needed: a pool of candidates of either side is enough. Values that are not finite are left
-/// out when fitting and stay as they are.
+/// Determinism: bit-identical everywhere; independent of the order of values.
+///
+/// Labels are not needed: a pool of candidates of either side is enough. Non-finite values are ignored in fitting and
+/// not changed.
 struct Columns {
   enum class Method : std::uint8_t { Affine, Quantile };
   Method method = Method::Affine;
-  std::vector<std::size_t> columns{};  ///< that are moved; empty: all
-  unsigned quantiles = 33;             ///< knots of a column at most, at least 2
+  std::vector<std::size_t> columns{};  ///< the mapped columns; empty: all
+  unsigned quantiles = 33;             ///< maximum number of knots per column, at least 2
 
   struct Knots {
     std::vector<double> from, to;  ///< ascending; Affine has the mean only
@@ -38,13 +39,13 @@ struct Columns {
   };
   std::vector<Knots> knots{};  ///< run-time state: [D], without knots for a column that stays
 
-  /// Throws `std::invalid_argument` for sets of different widths and for columns that there are not.
+  /// Throws `std::invalid_argument` for sets of different widths and for unknown columns.
   void fit(const FeatureBatch& from, const FeatureBatch& to);
 
   [[nodiscard]] bool fitted() const noexcept { return !knots.empty(); }
 
-  /// The same programs, moved; as they are before the first fit. Throws `std::invalid_argument` for another
-  /// width than the one fitted.
+  /// The mapped programs; unchanged before the first fit. Throws `std::invalid_argument` for another width than the
+  /// fitted one.
   [[nodiscard]] FeatureBatch apply(const FeatureBatch& x) const;
 
  private:
@@ -55,7 +56,7 @@ struct Columns {
   static Knots affine(std::span<const double> from, std::span<const double> to);
 
   static double at(std::span<const double> sorted, double quantile);
-  /// Quantiles of equal value are one knot, whose target is the mean of theirs.
+  /// Quantiles of equal value are one knot, whose target is the mean of their targets.
   [[nodiscard]] Knots matched(std::span<const double> from, std::span<const double> to) const;
 
   [[nodiscard]] float move(const Knots& knots_of_column, float value) const;

@@ -17,7 +17,7 @@
 
 namespace tunewright::adaptations::alignment {
 
-/// Moves one set of programs so that its columns vary, and vary together, as those of another set do.
+/// Maps one set of programs so that its columns get the means and the covariance of another set.
 ///
 ///   x <- (x - mean_from) A + mean_to,    A = (C_from + r I)^(-1/2) (C_to + r I)^(1/2),    r = regularisation
 ///   C = (X' X - n mean' mean) / (n - 1)  over rows
@@ -28,9 +28,10 @@ namespace tunewright::adaptations::alignment {
 /// Cost:        fit O(R D^2 + D^3), apply O(R D^2) for R rows.
 /// Determinism: bit-identical for the same rows in the same order.
 /// Deviates:    the paper's columns have mean zero; here the means are aligned as well.
-/// Labels are not needed. What `Deep CORAL` adds to a loss (Sun and Saenko, ECCV 2016 workshops), the term
-/// |C_from - C_to|^2 / (4 D^2) on the last hidden layer, belong to the loss of a network and are not here; on
-/// embeddings taken from a trained network this map is the linear counterpart.
+///
+/// Labels are not needed. The additional loss of `Deep CORAL` (Sun and Saenko, ECCV 2016 workshops),
+/// C_from - C_to|^2 / (4 D^2) on the last hidden layer, belongs to the training of a network and is not included; on
+/// embeddings of a trained network this map is the linear counterpart.
 struct Covariance {
   double regularisation = 1;  ///< added to every variance, above 0, in the unit of a column squared
 
@@ -42,8 +43,8 @@ struct Covariance {
 
   [[nodiscard]] bool fitted() const noexcept { return !map.empty(); }
 
-  /// The same programs, moved; as they are before the first fit. Throws `std::invalid_argument` for another
-  /// width than the one fitted.
+  /// The mapped programs; unchanged before the first fit. Throws `std::invalid_argument` for another width than the
+  /// fitted one.
   [[nodiscard]] FeatureBatch apply(const FeatureBatch& x) const;
 
  private:
@@ -51,7 +52,7 @@ struct Covariance {
 
   static std::pair<std::vector<double>, Matrix> moments(const FeatureBatch& x);
 
-  /// (C + r I)^exponent. Rounding may leave an eigenvalue of C a little below zero; that is a zero.
+  /// (C + r I)^exponent. Rounding may make an eigenvalue of C slightly negative; it then counts as zero.
   [[nodiscard]] Matrix power(const Matrix& covariance, double exponent) const;
 };
 

@@ -18,7 +18,7 @@ namespace ansor {
 
 using namespace schedule::ansor;  // the steps
 
-/// The eight numbers the search knew of the machine; -1 or 0 where they mean nothing.
+/// The eight hardware parameters of the search; -1 or 0 if meaningless.
 struct HardwareParameters {
   std::int64_t cores = 0;
   std::int64_t vector_bytes = 0;
@@ -31,27 +31,27 @@ struct HardwareParameters {
   bool operator==(const HardwareParameters&) const = default;
 };
 
-/// What was tuned, and for what.
+/// The tuned task and its target.
 struct TaskInfo {
   std::string workload_key;  ///< JSON: a list of the function's name or hash and its arguments
   std::string target;        ///< e.g. "llvm -keys=cpu"
   HardwareParameters hardware;
   std::string target_host;
-  int layout_rewrite = 0;  ///< 0 none, 1 by an inserted stage, 2 of weights beforehand
+  int layout_rewrite = 0;  ///< 0 none, 1 by an inserted stage, 2 of weights ahead of time
   std::vector<std::string> input_names;
-  unsigned fields = 6;  ///< how many of the above the record holds: 3 in early versions
+  unsigned fields = 6;  ///< number of the above members in the record: 3 in early versions
   bool operator==(const TaskInfo&) const = default;
 };
 
-/// The workload key taken apart: its first element and the others. Throws `FormatError` when it is no list
-/// that starts with a text.
+/// The parsed workload key: its first element and the others. Throws `FormatError` unless it is a list that starts with
+/// a text.
 struct Workload {
   std::string name;  ///< of the function, or a hash of the computation
   std::vector<json::Literal> arguments;
 };
 [[nodiscard]] Workload parse_workload(std::string_view key);
 
-/// The target as far as a log describes it; `name` is for people. Kinds other than "llvm" and "c" are GPUs.
+/// The target as described by a log; `name` is for people. Kinds other than "llvm" and "c" are GPUs.
 [[nodiscard]] Target to_target(const TaskInfo& task, std::string name);
 
 }  // namespace ansor

@@ -16,13 +16,12 @@
 #include "tunewright/program/operators/pad.hpp"
 #include "tunewright/program/operators/softmax.hpp"
 
-/// Layers of networks that TVM cut into tasks itself: their workload key is a hash and the shapes of inputs
-/// and output.
+/// Layers that TVM extracted from networks: their workload key is a hash and the shapes of inputs and output.
 namespace tunewright::data::ansor::detail {
 
 using LayerShape = std::vector<std::int64_t>;
 
-/// Shapes behind a hash of 32 digits; nothing for other keys.
+/// Shapes after a hash of 32 digits; empty for other keys.
 [[nodiscard]] inline std::optional<std::vector<LayerShape>> layer_shapes(const Workload& workload) {
   const bool hash =
       workload.name.size() == 32 && workload.name.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -39,8 +38,8 @@ using LayerShape = std::vector<std::int64_t>;
   return shapes;
 }
 
-/// A window over an image: stride and padding on both sides that lead from `in` to `out` positions; nothing
-/// if none do.
+/// A window over an image: stride and symmetric padding that lead from `in` to `out` positions; empty if there are
+/// none.
 struct LayerWindow {
   std::int64_t taps = 1, stride = 1, padding = 0;
 
@@ -59,8 +58,8 @@ inline program::Tensor padded_blocks(program::ComputeGraph& graph, const program
   return program::operators::pad(graph, x, {.before = amount, .after = amount, .value = value, .name = "pad"});
 }
 
-/// What follows: each further input is added, or multiplied if two of one number a channel follow; ReLU
-/// where there is a bias.
+/// The elementwise operations that follow: each further input is added, or multiplied if two inputs with one number per
+/// channel follow; ReLU if there is a bias.
 inline void add_epilogue(program::ComputeGraph& graph, program::Tensor x, const std::vector<LayerShape>& inputs) {
   const auto is_bias = [&](const LayerShape& shape) { return shape != x.shape; };
   const auto biases = std::count_if(inputs.begin(), inputs.end(), is_bias);
@@ -100,7 +99,7 @@ inline bool add_blocked_convolution(program::ComputeGraph& graph, const std::vec
   return true;
 }
 
-/// Pooling of blocked channels: the mean of the whole image, or the maximum under 3 x 3 and what follows.
+/// Pooling of blocked channels: the mean of the whole image, or a 3 x 3 maximum with its elementwise operations.
 inline bool add_blocked_pooling(program::ComputeGraph& graph, const std::vector<LayerShape>& shapes) {
   const LayerShape &in = shapes[0], &out = shapes.back();
   const bool mean = shapes.size() == 2 && out[2] == 1 && out[3] == 1;
@@ -121,9 +120,9 @@ inline bool add_blocked_pooling(program::ComputeGraph& graph, const std::vector<
   return true;
 }
 
-/// The layer that shapes suggest: blocked convolution or pooling with what follows, a dense layer with bias,
-/// softmax. None when they suggest nothing. Which elementwise operations follow is a guess, as is all that
-/// the hash hides; a wrong one shows when steps name a stage that is not there.
+/// The layer suggested by the shapes: blocked convolution or pooling with elementwise operations, a dense layer with
+/// bias, or softmax; empty if they suggest nothing. The elementwise operations are a guess, because the hash hides
+/// them; a wrong guess shows when steps refer to a missing stage.
 [[nodiscard]] inline std::shared_ptr<const program::ComputeGraph> relay_layer(const Workload& workload) {
   const auto shapes = layer_shapes(workload);
   if (!shapes || shapes->size() < 2) return nullptr;

@@ -24,9 +24,9 @@ using schedule::ansor::Split;     // which data::Split, of a dataset, would hide
 
 namespace detail {
 
-/// Turns the steps of a log into ours. The log numbers stages by their place in a list that grows in the
-/// middle, and iterators by their place among the loops at that time; ours keep their numbers, so all it
-/// takes is to follow both.
+/// Converts the steps of a log. The log numbers stages by their position in a list that grows in the middle, and
+/// iterators by their position among the current loops; this library has permanent numbers, so the translation follows
+/// both.
 class Translation {
  public:
   explicit Translation(std::shared_ptr<const program::ComputeGraph> graph) : builder_(std::move(graph)) {
@@ -80,7 +80,7 @@ class Translation {
     return our_step_[static_cast<std::size_t>(step)];
   }
 
-  /// The product of positive numbers below 2^31, which is no more than that.
+  /// The product of positive numbers below 2^31. Throws `ScheduleError` unless it is below 2^31 too.
   [[nodiscard]] static std::int64_t times(std::int64_t a, std::int64_t b) {
     if (b < 1 || a > schedule::detail::max_split / b) {
       throw ScheduleError(Fault::BadFactor, std::to_string(b) + " is no factor of a loop's extent");
@@ -88,7 +88,7 @@ class Translation {
     return a * b;
   }
 
-  /// What was computed at one of the loops that became others is now computed at `to`.
+  /// Moves stages computed at one of the replaced loops to `to`.
   void move_attached(TensorId target, const std::vector<IterId>& from, IterId to) {
     for (const TensorId id : stages_) {
       const schedule::Location location = builder_.state().stages[id].location;
@@ -219,15 +219,14 @@ class Translation {
 
 }  // namespace detail
 
-/// The steps of a log as a schedule of `graph`, whose tensors must be numbered like the stages of the log
-/// (`workload_graph` does). Lowering it with `loops::lower` gives the program that was measured.
+/// The steps of a log as a schedule of `graph`, whose tensors must be numbered like the stages of the log (as in
+/// `workload_graph`). `loops::lower` then gives the measured program.
 ///
-/// Throws `schedule::ScheduleError` for steps that do not fit the graph, and with fault `Unsupported` for
-/// those without a counterpart: storage alignment, tensor instructions, other pragmas than the unroll limit,
-/// caches with several readers, fused splits into a number of parts or after splits into outer parts. Cost: some ten
-/// microseconds.
+/// Throws `schedule::ScheduleError` for steps that do not fit the graph, and with fault `Unsupported` for unsupported
+/// ones: storage alignment, tensor instructions, pragmas other than the unroll limit, caches with several readers,
+/// fused splits into several parts or after splits into outer parts. Cost: some ten microseconds.
 ///
-/// Deviates: extents recorded in splits are not used, as the log does not keep them up to date.
+/// Deviates: extents in splits are ignored, because the log does not update them.
 [[nodiscard]] inline schedule::Schedule to_schedule(std::shared_ptr<const program::ComputeGraph> graph,
                                                     const std::vector<Step>& steps) {
   detail::Translation translation(std::move(graph));

@@ -42,8 +42,8 @@ void write_field(std::string& out, const T& field) {
   }
 }
 
-// Programs of one log mostly have the same kinds of steps in the same places; a step of the kind wanted is
-// filled anew and keeps its memory.
+// Programs of one log mostly have the same kinds of steps at the same positions; a step of the right kind is
+// overwritten and keeps its memory.
 template <std::size_t I = 0>
 void read_step(json::Scanner& in, std::string_view tag, Step& step) {
   if constexpr (I == std::variant_size_v<Step>) {
@@ -57,7 +57,7 @@ void read_step(json::Scanner& in, std::string_view tag, Step& step) {
 
 }  // namespace detail
 
-/// Reads lines; text of the task that repeats from line to line is read once.
+/// Reads lines; task text that repeats from line to line is parsed once.
 class LineParser {
  public:
   void parse(std::string_view line, AutoSchedulerRecord& record);

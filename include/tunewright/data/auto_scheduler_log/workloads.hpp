@@ -20,10 +20,10 @@
 #include "tunewright/program/operators/pool.hpp"
 #include "tunewright/program/operators/reduce.hpp"
 
-/// What logged workloads compute. A workload key names a function of whoever tuned; the shapes are in the
-/// key, what the function does is not. Known here are the functions of two published collections; for others
-/// build the graph yourself, with tensors numbered like TVM's stages: a tensor after what it reads, operands
-/// in the order of reading, padding as an operator of its own.
+/// The computations of logged workloads. A workload key has the name of a user's function and shapes, but not what the
+/// function computes. The functions of two published collections are known here; for others build the graph yourself,
+/// with tensors numbered like TVM's stages: a tensor after its operands, operands in the order of reading, padding as a
+/// separate operator.
 namespace tunewright::data::ansor {
 
 namespace detail {
@@ -33,7 +33,7 @@ using program::IndexExpr;
 using program::Tensor;
 using Shape = std::vector<std::int64_t>;
 
-/// Reads the arguments of a workload key one after the other.
+/// Reads the arguments of a workload key one by one.
 class Arguments {
  public:
   explicit Arguments(const Workload& workload) : workload_(workload) {}
@@ -76,8 +76,8 @@ class Arguments {
   std::size_t next_ = 0;
 };
 
-/// Zeros (or `value`) around the image of [n, c, h, w] as TVM pads: an operator even where nothing is added;
-/// "SAME" adds kernel - 1, the larger half in front.
+/// Zeros (or `value`) around the image of [n, c, h, w] as in TVM: an operator even if nothing is added; "SAME" adds
+/// kernel - 1, the larger half before.
 inline Tensor padded_image(ComputeGraph& graph, const Tensor& x, const Shape& kernel, const std::string& padding,
                            double value = 0) {
   if (padding != "SAME" && padding != "VALID") {
@@ -99,7 +99,7 @@ inline void conv2d_layer(ComputeGraph& graph, Arguments in) {
   const std::int64_t n = in.integer(), c = in.integer(), h = in.integer(), w = in.integer(), k = in.integer();
   const std::int64_t r = in.integer(), s = in.integer(), stride = in.integer();
   const Tensor x = graph.input("data", {n, c, h, w});
-  // The weight is numbered behind the padded image.
+  // The weight has a number after the padded image.
   const Tensor padded = padded_image(graph, x, {r, s}, in.text());
   const Tensor weight = graph.input("kernel", {k, c, r, s});
   program::operators::conv2d(graph, padded, weight,
@@ -165,14 +165,14 @@ inline void matmul_layer(ComputeGraph& graph, Arguments in) {  // [m, k] by [k, 
 
 }  // namespace detail
 
-/// The computation behind a workload key, numbered as TVM numbers stages; none for a function that is not
-/// known. Throws `FormatError` for a key that is malformed or whose arguments do not fit its function.
+/// The computation of a workload key, with TVM's stage numbers; null for an unknown function. Throws `FormatError` for
+/// a malformed key or arguments that do not match the function.
 ///
-/// Known: matmul_layer, ansor_mm [m, k, n]; conv2d_layer [n, c, h, w, k, r, s, stride, padding], conv2d_ansor
-/// [image, weight] with stride 1 and padding that keeps the size; depthwise_conv2d_layer [n, c, h, w, r, s,
-/// stride, padding]; pool_layer [kind, n, c, h, w, r, s, stride, padding]; reduction_layer [shape, axes];
-/// relu_layer [n, c, h, w]. Images are channels first. Layers that TVM cut out of a network itself have a hash
-/// for a name; `detail::relay_layer` tells them by their shapes, as far as it goes.
+/// Known: matmul_layer, ansor_mm [m, k, n]; conv2d_layer [n, c, h, w, k, r, s, stride, padding], conv2d_ansor [image,
+/// weight] with stride 1 and same padding; depthwise_conv2d_layer [n, c, h, w, r, s, stride, padding]; pool_layer
+/// [kind, n, c, h, w, r, s, stride, padding]; reduction_layer [shape, axes]; relu_layer [n, c, h, w]. Images are
+/// channels first. Layers that TVM extracted from a network have a hash as their name; `detail::relay_layer` identifies
+/// some of them by their shapes.
 [[nodiscard]] inline std::shared_ptr<const program::ComputeGraph> workload_graph(std::string_view key) {
   using Builder = void (*)(program::ComputeGraph&, detail::Arguments);
   constexpr std::pair<std::string_view, Builder> known[] = {

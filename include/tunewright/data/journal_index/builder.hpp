@@ -14,10 +14,10 @@
 
 namespace tunewright::data::journal_index {
 
-/// Runs are read at once, so they are kept short.
+/// A run is read in one piece, so its length is limited.
 inline constexpr std::uint64_t longest_run_bytes = std::uint64_t{1} << 20;
 
-/// What a line says it is, by how every writer of this library begins it.
+/// The type of a line, from its beginning as this library writes it.
 struct LineHead {
   int schema = 0;  ///< 0: neither a record nor a description
   std::uint64_t task = 0;
@@ -37,7 +37,7 @@ struct LineHead {
   if (version == '1' || version == '2') head.schema = version - '0';
   return head;
 }
-/// What a line says that another program may have written, whose members stand in any order.
+/// The same for a line of another program, whose members may be in any order.
 [[nodiscard]] inline LineHead head_of_any(std::string_view line) {
   if (const LineHead head = head_of(line); head.schema != 0) return head;
   try {
@@ -51,7 +51,7 @@ struct LineHead {
 /// Adds lines to an index.
 class Builder {
  public:
-  /// Runs are written to `file`; `header` and `tasks` are those of the index, and are brought up to date.
+  /// Runs are written to `file`; `header` and `tasks` are those of the index, and are updated.
   Builder(int file, Header& header, std::map<std::uint64_t, TaskEntry>& tasks)
       : header_(header), tasks_(tasks), runs_(file, offset_of_run(header.runs)) {}
 

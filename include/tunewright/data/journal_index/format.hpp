@@ -5,15 +5,15 @@
 
 #include "tunewright/core/hash.hpp"
 
-/// What the file of a `JournalIndex` holds: a header, runs of lines in the order in which they were met, and the tasks.
-/// Numbers are of 64 bits in the machine's order.
+/// The file of a `JournalIndex`: a header, runs of lines in order of appearance, and the tasks. Numbers have 64 bits in
+/// the machine's byte order.
 namespace tunewright::data::journal_index {
 
 inline constexpr std::uint64_t magic = 0x3130584449525754;  // "TWRIDX01"
-/// Bytes at the beginning and before the end of what is covered by which a journal is known again.
+/// Number of bytes at the beginning and before the end of the covered part that identify a journal.
 inline constexpr std::uint64_t hashed_bytes = 4096;
 
-/// What is known of a task.
+/// The index entry of a task.
 struct TaskEntry {
   std::uint64_t lines = 0;           ///< that say they are records of the task
   std::uint64_t last = 0;            ///< number of the last run of lines, from 1; 0: there are none
@@ -21,7 +21,7 @@ struct TaskEntry {
   std::uint64_t described_line = 0;  ///< its number, from 1; 0: there is none
 };
 
-/// Lines of one task without others in between. Chained backwards.
+/// Consecutive lines of one task, linked to the task's previous run.
 struct Run {
   std::uint64_t offset = 0;    ///< in the journal
   std::uint64_t previous = 0;  ///< number of the task's run before this one, from 1
@@ -38,12 +38,12 @@ struct Header {
   std::uint64_t checksum = 0;     ///< of the above
 };
 
-/// An entry of the table of tasks, which stands behind the runs.
+/// An entry of the table of tasks, which follows the runs.
 struct StoredTask {
   std::uint64_t task, lines, last, described_at, described_line;
 };
 
-/// Where in the file the run stands before which there are `runs`.
+/// Offset in the file of the run with `runs` runs before it.
 [[nodiscard]] constexpr std::uint64_t offset_of_run(std::uint64_t runs) { return sizeof(Header) + runs * sizeof(Run); }
 
 inline void add(StableHash& hash, const StoredTask& stored) {

@@ -20,7 +20,7 @@ namespace tunewright::data::safetensors_detail {
   throw std::runtime_error("not a sound safetensors file: " + why);
 }
 
-/// A tensor as the header describes it; its data are bytes [begin, end) behind the header.
+/// A tensor in the header; its data are bytes [begin, end) after the header.
 struct Entry {
   std::string name;
   TensorType type = TensorType::F32;
@@ -33,9 +33,9 @@ struct Header {
   std::map<std::string, std::string> metadata;
 };
 
-/// Reads the JSON of a header: objects of known keys, strings and whole numbers.
+/// Reads the JSON of a header: objects with known keys, strings and integers.
 ///
-/// Member by member, since a name that is given twice is refused where general readers keep the last.
+/// It checks members one by one to reject repeated names, for which general readers keep the last.
 class HeaderReader {
  public:
   explicit HeaderReader(std::string_view text) : json_(text) {}
@@ -45,8 +45,8 @@ class HeaderReader {
  private:
   Header whole();
 
-  // Calls `value(key)` for each member of an object; it must read the value. Unlike those of `Scanner::object`, keys
-  // with control characters are refused.
+  // Calls `value(key)` for each member of an object, which must read the value. Unlike `Scanner::object`, it rejects
+  // keys with control characters.
   template <class F>
   void members(const F& value) {
     json_.expect('{');

@@ -18,8 +18,7 @@
 
 namespace tunewright::data {
 
-/// Type of the elements of a stored tensor. The types without a C++ counterpart here are read and written as
-/// bytes.
+/// Element type of a stored tensor. Types without a C++ counterpart are read and written as bytes.
 enum class TensorType : std::uint8_t {
   Bool,
   U8,
@@ -84,7 +83,7 @@ template <class T>
   }
 }
 
-// Turns the elements over on machines that do not store the low byte first.
+// Swaps the bytes of elements on big-endian machines.
 inline void to_little_endian(std::span<std::byte> bytes, std::size_t size) {
   if constexpr (std::endian::native == std::endian::little) return;
   for (std::size_t i = 0; i + size <= bytes.size(); i += size) {
@@ -96,7 +95,7 @@ inline void to_little_endian(std::span<std::byte> bytes, std::size_t size) {
 
 [[nodiscard]] inline std::string_view name(TensorType type) { return safetensors_detail::of(type).name; }
 
-/// A named array, row-major. `bytes` are the elements as they lie in a file: low byte first.
+/// A named array, row-major. `bytes` are the elements in file format, little-endian.
 struct Tensor {
   std::string name;
   TensorType type = TensorType::F32;
@@ -105,7 +104,7 @@ struct Tensor {
 
   bool operator==(const Tensor&) const = default;
 
-  /// Throws `std::invalid_argument` unless `values` fills the shape.
+  /// Throws `std::invalid_argument` unless `values` has the size of the shape.
   template <class T>
   static Tensor of(std::string name, std::vector<std::size_t> shape, std::span<const T> values) {
     Tensor out{std::move(name), safetensors_detail::type_of<T>(), std::move(shape), {}};
@@ -126,7 +125,7 @@ struct Tensor {
     return of(std::move(name), {values.size()}, std::span<const T>(values));
   }
 
-  /// The elements. Throws `std::runtime_error` when they are of another type.
+  /// The elements. Throws `std::runtime_error` if they have another type.
   template <class T>
   [[nodiscard]] std::vector<T> values() const {
     if (type != safetensors_detail::type_of<T>()) {
@@ -141,7 +140,7 @@ struct Tensor {
   }
 };
 
-/// What a safetensors file holds.
+/// The contents of a safetensors file.
 struct TensorFile {
   std::vector<Tensor> tensors;                  ///< in the order of their data
   std::map<std::string, std::string> metadata;  ///< free text by name
@@ -151,7 +150,7 @@ struct TensorFile {
         std::find_if(tensors.begin(), tensors.end(), [tensor](const Tensor& one) { return one.name == tensor; });
     return at == tensors.end() ? nullptr : &*at;
   }
-  /// Throws `std::runtime_error` naming the tensor that is missing.
+  /// Throws `std::runtime_error` with the name of a missing tensor.
   [[nodiscard]] const Tensor& at(std::string_view tensor) const {
     if (const Tensor* found = find(tensor)) return *found;
     throw std::runtime_error("there is no tensor '" + std::string(tensor) + "'");

@@ -13,13 +13,13 @@
 
 namespace tunewright::data {
 
-/// Trees as XGBoost learned them.
+/// Trees learned by XGBoost.
 ///
 ///   margin(x) = base_margin + sum over trees of the leaf that x reaches, added in the order of the trees
 ///   value(x)  = link(margin)
 ///
-/// x goes left where its feature is *below* the threshold; where the feature is NaN, where the node says. The
-/// sums are in single precision, so results are those of XGBoost bit for bit.
+/// x goes left if its feature is *below* the threshold; for a NaN feature, each node has a default direction. The sums
+/// are in single precision, so results equal XGBoost's bit for bit.
 struct XgboostEnsemble {
   struct Node {
     float threshold = 0;  ///< value of a leaf

@@ -12,8 +12,8 @@
 
 namespace tunewright::explorers {
 
-/// What proximal policy optimisation maximises, of a state of value V, from which the agent came to a reward R and a
-/// state of value V', when it chose the action a of each knob with the probability p_old:
+/// The objective of proximal policy optimisation for a step from a state of value V to a state of value V' with reward
+/// R, where the agent chose the action a of each knob with the probability p_old:
 ///
 ///   sum over knobs of  min(r A, clip(r, 1 - clip, 1 + clip) A) + entropy H(p)   -   value (R + discount V' - V)^2
 ///   with r = p(a) / p_old(a)
@@ -25,9 +25,9 @@ struct PolicyLoss {
   double value = 1;
 };
 
-/// How much better each step of an episode was than expected, by generalised advantage estimation:
+/// Advantages of the steps of an episode, by generalised advantage estimation:
 ///
-///   d_t = R_t + discount V_{t+1} - V_t,   A_t = d_t + discount lambda A_{t+1};   behind the last step V = A = 0
+///   d_t = R_t + discount V_{t+1} - V_t,   A_t = d_t + discount lambda A_{t+1};   after the last step V = A = 0
 ///
 /// Paper:  Schulman et al., High-Dimensional Continuous Control Using Generalized Advantage Estimation, ICLR 2016.
 /// Shapes: reward [T], value [T] of the states that steps start from; result [T].
@@ -53,7 +53,7 @@ inline void standardise(std::vector<double>& numbers) {
   for (double& x : numbers) x = deviation > 1e-12 ? (x - mean) / deviation : 0;
 }
 
-/// What an update knows of the states of a trace, [R] or (R, K).
+/// The data of an update about the states of a trace, [R] or (R, K).
 struct Transitions {
   std::vector<double> advantage{};        // [R]
   std::vector<double> target{};           // [R] R + discount V'
@@ -61,8 +61,8 @@ struct Transitions {
   std::vector<double> old_probability{};  // (R, K) of the action
 };
 
-/// The mean over the states of what is to be minimised, the negative of what `PolicyLoss` says. Writes its gradient to
-/// `d_logit` and `d_value` of the trace.
+/// The mean loss over the states, the negative of `PolicyLoss`. Writes its gradient to `d_logit` and `d_value` of the
+/// trace.
 template <class T>
 double policy_loss(const PolicyLoss& options, const Transitions& of, typename PolicyNetwork<T>::Trace& t) {
   constexpr std::size_t actions = PolicyNetwork<T>::actions;

@@ -15,7 +15,7 @@
 
 namespace tunewright::explorers {
 
-/// What an agent of `AdaptiveExploration` does in a state, and what it expects of it.
+/// The policy and the value function of an agent of `AdaptiveExploration`.
 ///
 ///   state (R, K) -> 2 x Linear-tanh-> (R, 20) -> for each knob 2 x Linear-tanh-> (R, 3)
 ///                -> softmax(. / temperature)   probabilities of one value down, none, one value up
@@ -69,7 +69,7 @@ class PolicyNetwork {
     value_.forward(w, t.critic.back(), t.value);
   }
 
-  /// Probabilities alone.
+  /// Computes only the probabilities.
   void forward_policy(const T* w, Trace& t) const {
     forward_tanh(shared_[0], w, t.state, t.shared[0]);
     forward_tanh(shared_[1], w, t.shared[0], t.shared[1]);
@@ -113,7 +113,7 @@ class PolicyNetwork {
     layer.forward(w, x, y);
     nn::array(y.data(), y.size()) = nn::array(y.data(), y.size()).tanh();
   }
-  /// `d` is dL/dy and is used up.
+  /// `d` is dL/dy and is overwritten.
   static void backward_tanh(const nn::Linear& layer, const T* w, T* g, const nn::Matrix<T>& x, const nn::Matrix<T>& y,
                             nn::Matrix<T>& d, nn::Matrix<T>* dx) {
     nn::array(d.data(), d.size()) *= 1 - nn::array(y.data(), y.size()).square();

@@ -23,7 +23,7 @@
 
 namespace tunewright::features::dataflow {
 
-/// Writes the rows of programs of one kind, lowered or summarized; see `Describer`.
+/// Writes the rows of programs of one type, lowered or summarized; see `Describer`.
 template <class Program>
 class DescriberOf {
  public:
@@ -34,7 +34,7 @@ class DescriberOf {
 
   void describe(const Program& nest, const Task& task, FeatureBatch& batch);
 
-  // `walk` calls these. Statements are listed by one walk and described by another.
+  // Called by `walk`. One walk lists the statements, another describes them.
   void enter(const per_statement::WalkedLoop& loop) {
     if (!loop.runs()) return;
     iterations_ *= static_cast<double>(loop.extent);
@@ -65,7 +65,7 @@ class DescriberOf {
     Statement statement;
     double iterations = 1;
   };
-  /// Statements that data pass through on their way; null where there is none.
+  /// Statements on the path of the data; null if absent.
   struct Path {
     const Statement* start = nullptr;
     std::array<const Statement*, 2> copy{};
@@ -96,7 +96,7 @@ class DescriberOf {
     return sum + (s.kind == loops::Statement::Kind::Update && of_floats ? 1 : 0);
   }
 
-  /// Finds the reduction that computes most, and what lies on the way to and from it.
+  /// Finds the largest reduction, and the statements on the paths to and from it.
   bool find_reduction() {
     path_ = {};
     double most = -1;
@@ -185,7 +185,7 @@ class DescriberOf {
     if (columns_ > CopiedByItself && is_copy && buffer.asynchronous) values[CopiedByItself] = 1.0F;
   }
 
-  /// On a CPU nothing is shared by a block; a tile copied for the reduction takes its place.
+  /// CPUs have no shared memory; a tile copied for the reduction replaces it.
   [[nodiscard]] Column memory_of(const auto& buffer, loops::BufferId id) const {
     if (buffer.scope == loops::Scope::Global) return InGlobalMemory;
     const bool copied_tile = (path_.copy[0] != nullptr && id == path_.copy[0]->target) ||

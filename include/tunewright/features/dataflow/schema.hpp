@@ -9,10 +9,10 @@
 #include "tunewright/features/concept.hpp"
 #include "tunewright/features/per_statement/schema.hpp"
 
-/// Parts of `features::Dataflow`: what the columns and rows are, and `describer.hpp`, which fills them.
+/// Parts of `features::Dataflow`: its columns and rows; `describer.hpp` fills them.
 namespace tunewright::features::dataflow {
 
-/// Columns of a row. Those of the buffer are `per_statement::BufferColumn`, counted from `FirstOfBuffer`.
+/// Columns of a row. Those of the buffer are `per_statement::BufferColumn`, starting at `FirstOfBuffer`.
 enum Column : std::size_t {
   FloatOperations,
   InGlobalMemory,
@@ -26,8 +26,8 @@ enum Column : std::size_t {
 };
 static_assert(columns == 23);
 
-/// Rows of a program, in the order in which data move: "first" and "second" are the operands in the order in
-/// which the body reads them.
+/// Rows of a program, in the order of the data movement. "First" and "second" are the operands in the order in which
+/// the body reads them.
 enum Row : std::size_t {
   Start,        ///< the result, filled before the reduction
   FirstSource,  ///< what the copy of the first operand reads,

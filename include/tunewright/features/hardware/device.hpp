@@ -13,11 +13,10 @@
 
 namespace tunewright::features::hardware {
 
-/// What `features::Hardware` says of a device. Zero means that the device has no such thing, or that it is not
-/// known.
+/// The properties of a device for `features::Hardware`. Zero means absent or unknown.
 ///
-/// The first eight are what TVM's auto_scheduler records with every measurement and the transfer paper uses;
-/// since two GPUs of one maker often agree in all of them, the two peaks follow.
+/// TVM's auto_scheduler records the first eight with every measurement, and the transfer paper uses them; GPUs of one
+/// vendor often agree in all eight, so the two peaks follow.
 struct Device {
   std::string_view name;
   double cores = 0;              ///< of a CPU; multiprocessors or compute units of a GPU
@@ -35,7 +34,7 @@ struct Device {
 
 namespace detail {
 
-/// A GPU with the limits that CUDA reports for all of them (48 KiB of shared memory without asking for more).
+/// A GPU with CUDA's common limits (48 KiB of shared memory without a request for more).
 [[nodiscard]] constexpr Device cuda(std::string_view name) {
   const GpuModel& model = *find_gpu_model(name);
   return {name,
@@ -61,10 +60,10 @@ namespace detail {
 
 }  // namespace detail
 
-/// Devices by name, rounded values of the makers' data sheets; those of NVIDIA are `gpu_models`. MI250X: one of
-/// the two dies, which is what a program sees. Peaks of CPUs: cores * base clock * operations a cycle (Zen 2: two
-/// 256-bit fused multiply-adds; Ivy Bridge: one 256-bit addition and one multiplication; Cortex-A72, as in a Raspberry
-/// Pi 4: one 128-bit fused multiply-add).
+/// Devices by name, with rounded values of the makers' data sheets; those of NVIDIA are in `gpu_models`. MI250X: one of
+/// the two dies, as programs see it. Peaks of CPUs: cores * base clock * operations per cycle (Zen 2: two 256-bit fused
+/// multiply-adds; Ivy Bridge: one 256-bit addition and one multiplication; Cortex-A72, as in a Raspberry Pi 4: one
+/// 128-bit fused multiply-add).
 inline constexpr std::array devices{
     detail::cuda("K80"),
     detail::cuda("V100"),
@@ -86,7 +85,7 @@ inline constexpr std::array devices{
     detail::cpu("Cortex-A72", 4, 16, 48, 12.8),
 };
 
-/// The device of `devices` whose name is `name`; null if there is none.
+/// The device of `devices` with this name; null if there is none.
 [[nodiscard]] constexpr const Device* find(std::string_view name) noexcept {
   for (const Device& device : devices) {
     if (device.name == name) return &device;
@@ -94,19 +93,18 @@ inline constexpr std::array devices{
   return nullptr;
 }
 
-/// The same, for names written in a program. Throws `std::invalid_argument` naming all there are.
+/// The same for literal names. Throws `std::invalid_argument` with all names.
 [[nodiscard]] const Device& device(std::string_view name);
 
-/// The eight numbers of a log of auto_scheduler, in the order of the log: number of cores (negative where it
-/// is not known), bytes of a vector unit and of a cache line, shared and local memory a block, threads a block,
-/// virtual threads, warp size.
+/// The eight numbers of an auto_scheduler log, in its order: number of cores (negative if unknown), bytes of a vector
+/// unit and of a cache line, shared and local memory per block, threads per block, virtual threads, warp size.
 [[nodiscard]] constexpr Device from_log(std::string_view name, std::span<const double, 8> numbers) noexcept {
   Device device{name, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6], numbers[7]};
   if (device.cores < 0) device.cores = 0;
   return device;
 }
 
-/// What a target says of its machine.
+/// The device described by a target.
 [[nodiscard]] Device from_target(const Target& target);
 
 }  // namespace tunewright::features::hardware

@@ -23,7 +23,7 @@ namespace tunewright::features::per_statement {
 }
 [[nodiscard]] inline double element_bytes(const loops::BufferSummary& buffer) { return buffer.element_bytes; }
 
-/// Where the window of a buffer begins.
+/// The start of a buffer's window.
 [[nodiscard]] inline AffineForms::Values origin_of(const loops::LoopNest&, const loops::Buffer& buffer) {
   return {.of_nest = buffer.origin};
 }
@@ -32,7 +32,7 @@ namespace tunewright::features::per_statement {
   return {.of_summary = buffer.origin, .arena = &summary.indices};
 }
 
-/// Dimensions of a buffer as it lies in memory, without the copy that `physical_shape` makes.
+/// Dimensions of a buffer in memory layout, without the copy that `physical_shape` makes.
 template <class Buffer>
 [[nodiscard]] std::size_t dimensions(const Buffer& buffer) {
   return buffer.packing.empty() ? buffer.shape.size() : buffer.packing.size();
@@ -42,7 +42,7 @@ template <class Buffer>
   return buffer.packing.empty() ? buffer.shape[d] : buffer.packing[d].extent;
 }
 
-/// What the statements visited so far touched under each of the loops now open.
+/// The accesses of the statements visited so far, under each of the open loops.
 class TouchHistory {
  public:
   void enter(std::size_t depth);
@@ -70,7 +70,7 @@ class TouchHistory {
 enum class AccessType : std::uint8_t { Read, Write, ReadWrite };
 enum class Reuse : std::uint8_t { Loop, Serial, None };
 
-/// What a row says about one buffer, before logarithms.
+/// The numbers of one buffer in a row, before logarithms.
 struct BufferNumbers {
   loops::BufferId buffer = 0;
   AccessType type = AccessType::Read;
@@ -87,16 +87,16 @@ struct BufferNumbers {
 
 /// The memory accesses of one statement of a nest, or of its summary, by buffer. Memory is reused between statements.
 ///
-/// Region of a buffer at depth l: the smallest box holding what all its accesses reach while loops l and
-/// inside run, cut to the shape of the buffer. Boxes, strides and runs are those of the buffer as it lies in
-/// memory, packing included. Cost: O(accesses * dimensions * loops).
+/// Region of a buffer at depth l: the smallest box that contains all its accesses while loops l and inside run, clipped
+/// to the shape of the buffer. Boxes, strides and runs are those of the memory layout, including packing. Cost:
+/// O(accesses * dimensions * loops).
 class StatementAccesses {
  public:
   void reset(std::size_t loops);
 
-  /// Adds a load of buffer `id` at tensor coordinates `coordinates`, over axes. A buffer read after it was written is
-  /// read and written, at the place it is written. Returns the indices into the buffer; valid until the next
-  /// call. Throws `std::invalid_argument` when coordinates and dimensions differ in number.
+  /// Adds a load of buffer `id` at tensor coordinates `coordinates`, over axes. If the buffer was written before, it
+  /// counts as read and written at the written position. Returns the indices into the buffer, valid until the next
+  /// call. Throws `std::invalid_argument` if coordinates and dimensions differ in number.
   template <class Program>
   std::span<const AffineForms::Id> add_load(const Program& nest, loops::BufferId id, AffineForms& forms,
                                             std::span<const program::IndexExpr> coordinates) {
@@ -113,7 +113,7 @@ class StatementAccesses {
                [&](AffineForms::Id index, std::size_t d) { forms.add(index, coordinates, d, 1); });
   }
 
-  /// Finds the regions of all buffers at all depths and enters them into `history`.
+  /// Finds the regions of all buffers at all depths and adds them to `history`.
   template <class Program>
   void find_regions(const Program& nest, const AffineForms& forms, TouchHistory& history) {
     touched_.assign(uses_.size() * loops_, 1.0);
@@ -145,11 +145,11 @@ class StatementAccesses {
     }
   }
 
-  /// Bytes this statement touches while loop l and those inside run, by depth l. After `find_regions`.
+  /// Bytes that this statement accesses while loop l and those inside run, by depth l. After `find_regions`.
   [[nodiscard]] std::span<const double> touched_bytes() const noexcept { return bytes_; }
 
-  /// Fills in the numbers of every buffer, in the order of first access. `extents` are those of the loops,
-  /// `iterations` their product. After `find_regions`.
+  /// Computes the numbers of every buffer, in the order of first access. `extents` are those of the loops, `iterations`
+  /// their product. After `find_regions`.
   template <class Program>
   [[nodiscard]] std::span<BufferNumbers> describe(const Program& nest, const AffineForms& forms,
                                                   const TouchHistory& history, std::span<const std::int64_t> extents,
@@ -215,7 +215,7 @@ class StatementAccesses {
     return std::span(indices_).subspan(first);
   }
 
-  /// Replaces the indices from `first` on by those into the packed buffer, as `loops::physical_indices` does.
+  /// Replaces the indices from `first` on by indices into the packed buffer, as `loops::physical_indices` does.
   template <class Buffer>
   void pack(const Buffer& buffer, AffineForms& forms, std::size_t first) {
     const std::size_t tensor_dimensions = indices_.size() - first;
@@ -230,9 +230,8 @@ class StatementAccesses {
     indices_.erase(start, start + static_cast<std::ptrdiff_t>(tensor_dimensions));
   }
 
-  /// Elements between the accesses of two iterations of loop `l`, the least over the accesses that it moves;
-  /// zero if it moves none. An access moved in several dimensions, as by a fused loop, counts with the
-  /// farthest move.
+  /// Elements between the accesses of consecutive iterations of loop `l`, the minimum over the accesses that it moves;
+  /// zero if it moves none. For an access moved in several dimensions, as by a fused loop, the largest distance counts.
   template <class Buffer>
   [[nodiscard]] double stride_of(const Buffer& buffer, const AffineForms& forms, std::size_t use, std::size_t l) const {
     double least = 0;
@@ -260,8 +259,8 @@ class StatementAccesses {
     return false;
   }
 
-  /// The innermost loop that brings the same elements back: because it does not move the access, or because
-  /// several statements inside it use the buffer.
+  /// The innermost loop with reuse of elements: because it does not move the access, or because several statements
+  /// inside it use the buffer.
   template <class Program>
   void find_reuse(std::size_t use, const Program& nest, const AffineForms& forms, const TouchHistory& history,
                   std::span<const std::int64_t> extents, double one_iteration_bytes) {

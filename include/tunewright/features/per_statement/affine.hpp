@@ -14,25 +14,24 @@
 
 namespace tunewright::features::per_statement {
 
-/// The index expressions of one statement as dense rows of coefficients over the loops around it, depth 0
-/// outermost:
+/// The index expressions of one statement as dense rows of coefficients over the surrounding loops, depth 0 outermost:
 ///
 ///   form(loops) = constant + sum_d coefficient[d] * loop_d + sum_a weight[a] * atom_a
 ///
-/// An atom is the floor quotient or remainder of another form by a constant; equal atoms are stored once, so
-/// that windows cancel against the coordinates they are subtracted from. Questions that would otherwise walk
-/// expressions a loop at a time become passes over flat arrays: the values a form takes while the loops from
-/// depth l inwards run and those outside stay at zero, for all l at once, cost one addition a loop.
+/// An atom is the floor quotient or remainder of another form by a constant. Equal atoms are stored once, so that
+/// windows cancel against the coordinates they are subtracted from. Queries that would otherwise walk expressions once
+/// per loop become passes over flat arrays: the ranges of a form while the loops from depth l inwards run and those
+/// outside are zero, for all l at once, cost one addition per loop.
 ///
-/// Ranges are interval arithmetic: exact for affine forms, never too small with atoms. Memory is reused
-/// between statements. Cost: O(loops) a form and question.
+/// Ranges use interval arithmetic: exact for affine forms, conservative with atoms. Memory is reused between
+/// statements. Cost: O(loops) per form and query.
 class AffineForms {
  public:
   using Id = std::uint32_t;
   using Kind = program::IndexExpr::Kind;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// Expressions over loop variables, of a nest or of a summary, whose quotients and remainders lie in `arena`.
+  /// Expressions over loop variables, of a nest or of a summary, with quotients and remainders in `arena`.
   struct Values {
     std::span<const program::IndexExpr> of_nest{};
     std::span<const loops::FlatIndex> of_summary{};
@@ -41,18 +40,18 @@ class AffineForms {
     [[nodiscard]] std::size_t size() const noexcept { return of_nest.size() + of_summary.size(); }
   };
 
-  /// Forgets all forms. `extents` are those of the loops by depth, `depth_of` the depth of each loop variable
-  /// (`none`: always zero), `axis_values` the values of a statement's axes over loop variables; all must stay
-  /// alive and unchanged while forms are made and read.
+  /// Removes all forms. `extents` are those of the loops by depth, `depth_of` the depth of each loop variable (`none`:
+  /// always zero), `axis_values` the values of a statement's axes over loop variables; all must stay unchanged while
+  /// forms are created and read.
   void reset(std::span<const std::int64_t> extents, std::span<const std::uint32_t> depth_of, const Values& axis_values);
   [[nodiscard]] std::size_t loops() const noexcept { return extents_.size(); }
 
   [[nodiscard]] Id zero();
 
-  /// Value of axis `axis`. Made once: most indices are made of axes.
+  /// Value of axis `axis`. Computed once, because most indices consist of axes.
   [[nodiscard]] Id axis(program::Var axis);
 
-  /// What the variables of an expression are.
+  /// What the variables of an expression stand for.
   enum class Over : std::uint8_t { Axes, Loops };
 
   /// form += factor * values[i].
@@ -67,12 +66,12 @@ class AffineForms {
   /// into += factor * from.
   void add(Id into, Id from, std::int64_t factor);
 
-  /// floor(form / divisor), and what remains, as new forms.
+  /// floor(form / divisor), and the remainder, as new forms.
   [[nodiscard]] Id quotient(Id form, std::int64_t divisor) { return divided(form, divisor, Kind::Quotient); }
   [[nodiscard]] Id remainder(Id form, std::int64_t by) { return divided(form, by, Kind::Remainder); }
 
-  /// Calls `f(l, range)` for l from the innermost depth outwards, with the values of `form` while loops l and
-  /// inside run.
+  /// Calls `f(l, range)` for l from the innermost depth outwards, with the range of `form` while loops l and inside
+  /// run.
   template <class F>
   void for_each_range(Id form, const F& f) const {
     program::Range linear{forms_[form].constant, forms_[form].constant};
@@ -85,13 +84,13 @@ class AffineForms {
     }
   }
 
-  /// True when loop `depth` occurs in `form`.
+  /// Whether loop `depth` occurs in `form`.
   [[nodiscard]] bool uses(Id form, std::size_t depth) const;
 
-  /// How far `form` moves on average at an iteration of loop `depth`, wrapping of remainders left aside.
+  /// Average step of `form` per iteration of loop `depth`, ignoring the wrapping of remainders.
   [[nodiscard]] double step(Id form, std::size_t depth) const;
 
-  /// Arithmetic that evaluates a form: additions, multiplications, and divisions or remainders.
+  /// Arithmetic to evaluate a form: additions, multiplications, and divisions or remainders.
   struct Arithmetic {
     double additions = 0;
     double multiplications = 0;
@@ -128,8 +127,8 @@ class AffineForms {
 
   [[nodiscard]] Id divided(Id form, std::int64_t divisor, Kind kind);
 
-  /// form += factor * (numerator div or mod divisor); takes `numerator` over. Parts that divide exactly leave
-  /// the numerator first, and what then cannot reach the divisor needs no atom.
+  /// form += factor * (numerator div or mod divisor); consumes `numerator`. Exactly divisible parts leave the numerator
+  /// first, and a rest smaller than the divisor needs no atom.
   void add_atom(Id form, Kind kind, Id numerator, std::int64_t divisor, std::int64_t factor);
 
   [[nodiscard]] bool equal(Id a, Id b) const;

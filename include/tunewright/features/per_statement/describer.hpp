@@ -7,7 +7,7 @@
 
 namespace tunewright::features::per_statement {
 
-/// Writes the rows of `schema.hpp` for programs, a row for each stored buffer in the order of first visit.
+/// Writes the rows of `schema.hpp` for programs, one row per stored buffer in the order of first visit.
 class Describer : public ProgramDescriber {
  public:
   Describer();

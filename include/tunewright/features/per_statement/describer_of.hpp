@@ -25,13 +25,13 @@
 
 namespace tunewright::features::per_statement {
 
-/// log2(x + 1) for x >= 0; values too large for a float saturate.
+/// log2(x + 1) for x >= 0; saturates for values too large for a float.
 [[nodiscard]] inline float slog(double x) noexcept {
   constexpr double largest = 1e300;  // products of extents beyond it are no longer told apart
   return x == 0 ? 0.0F : static_cast<float>(std::log2((x < largest ? x : largest) + 1.0));
 }
 
-/// Fills in the columns of one buffer; those that stay 0 are not touched.
+/// Fills in the columns of one buffer; zero columns are not touched.
 inline void write_buffer(std::span<float> block, const BufferNumbers& buffer) {
   const double uses = buffer.reuse_count > 0.5 ? buffer.reuse_count : 0.5;
   block[AccessRead + static_cast<std::size_t>(buffer.type)] = 1.0F;
@@ -50,13 +50,13 @@ inline void write_buffer(std::span<float> block, const BufferNumbers& buffer) {
   block[Stride] = slog(buffer.stride);
 }
 
-/// Writes the rows of programs of one kind, lowered or summarized; see `Describer`.
+/// Writes the rows of programs of one type, lowered or summarized; see `Describer`.
 template <class Program>
 class DescriberOf {
  public:
   void describe(const Program& nest, const Task& task, FeatureBatch& batch);
 
-  // `walk` calls these.
+  // Called by `walk`.
   void enter(const WalkedLoop& loop) {
     unroll_limits_.push_back(loop.unroll_limit > 0 ? loop.unroll_limit : unroll_limits_.back());
     if (!loop.runs()) return;

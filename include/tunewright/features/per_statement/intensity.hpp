@@ -10,12 +10,11 @@
 
 namespace tunewright::features::per_statement {
 
-/// Arithmetic intensity against work done: with C_l the operations that loop l and those inside do and M_l
-/// the bytes they touch, the curve through the points (C_l, C_l / M_l), read off at 1/10, 2/10, .. 10/10 of
-/// all operations. Linear between points, constant before the first; all zero without operations or loops.
+/// Arithmetic intensity against work done: with C_l the operations of loop l and those inside and M_l the bytes they
+/// access, the curve through the points (C_l, C_l / M_l), sampled at 1/10, 2/10, .. 10/10 of all operations. Linear
+/// between points, constant before the first; all zero without operations or loops.
 ///
-/// `operations` are those of one iteration; `extents` and `bytes` are given by depth, outermost first. Cost:
-/// O(loops).
+/// `operations` are those of one iteration; `extents` and `bytes` are by depth, outermost first. Cost: O(loops).
 [[nodiscard]] inline std::array<double, curve_samples> intensity_curve(double operations,
                                                                        std::span<const std::int64_t> extents,
                                                                        std::span<const double> bytes) {

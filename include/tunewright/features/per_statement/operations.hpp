@@ -14,15 +14,15 @@
 
 namespace tunewright::features::per_statement {
 
-/// What one evaluation of an operator's body does.
+/// The operations of one evaluation of an operator's body.
 struct Operations {
   std::array<double, operation_columns> counts{};   ///< by `Column`
   std::vector<const program::ExprNode*> loads;      ///< in the order of evaluation
   std::vector<const program::ExprNode*> positions;  ///< `Op::Index` nodes: loop positions used as numbers
 };
 
-/// Column that counts an operation, if one does. Comparisons have Boolean type and count as integer
-/// operations; casts and leaves do not count.
+/// Column that counts an operation, if any. Comparisons have Boolean type and count as integer operations; casts and
+/// leaves do not count.
 [[nodiscard]] constexpr std::optional<Column> column_of(program::Op op, program::ScalarType type) noexcept {
   const bool is_float = program::is_float(type);
   switch (op) {
@@ -66,13 +66,13 @@ struct Operations {
   return std::nullopt;
 }
 
-/// Operations by operator, analysed once: candidates of a task share their operators. Keeps the operators it
-/// knows alive.
+/// Operations by operator, analysed once, because candidates of a task share their operators. Keeps the known operators
+/// alive.
 class OperationTable {
  public:
-  /// A part of the body that is used several times is evaluated, and counted, once.
-  /// Cost: a few pointer comparisons for an operator seen before, else O(nodes of the body, squared). The result is
-  /// valid until the next call.
+  /// A part of the body that is used several times is evaluated and counted once.
+  /// Cost: a few pointer comparisons for a known operator, else O(nodes of the body, squared). The result is valid
+  ///       until the next call.
   [[nodiscard]] const Operations& of(const std::shared_ptr<const program::Operator>& op);
 
  private:

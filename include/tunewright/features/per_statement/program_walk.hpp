@@ -11,21 +11,21 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/nest_summary.hpp"
 
-/// What describers read of programs, whether lowered or summarized: loops, statements and allocations in program order.
+/// The describers' view of programs, lowered or summarized: loops, statements and allocations in program order.
 namespace tunewright::features::per_statement {
 
-/// A loop that is entered.
+/// An entered loop.
 struct WalkedLoop {
   loops::Var var = 0;
   std::int64_t extent = 1;
   loops::LoopKind kind = loops::LoopKind::Serial;
   std::int64_t unroll_limit = 0;
 
-  /// Serial loops of a single iteration are none.
+  /// False for serial loops of a single iteration, which do not count.
   [[nodiscard]] bool runs() const noexcept { return extent > 1 || kind != loops::LoopKind::Serial; }
 };
 
-/// A statement; one of a fill has no loads.
+/// A statement; that of a fill has no loads.
 struct WalkedStatement {
   loops::Statement::Kind kind = loops::Statement::Kind::Assign;
   loops::BufferId target = 0;
@@ -33,9 +33,8 @@ struct WalkedStatement {
   AffineForms::Values axis_values{};
 };
 
-/// Calls `visitor.enter(loop)`, `leave(loop)`, `run(statement)` and `allocate(buffer)`. Of a branch one side is walked:
-/// both hold the same statements, the other one only checks more. Throws `std::invalid_argument` for loops that are not
-/// declared.
+/// Calls `visitor.enter(loop)`, `leave(loop)`, `run(statement)` and `allocate(buffer)`. It walks one side of a branch,
+/// because both have the same statements and one only checks more. Throws `std::invalid_argument` for undeclared loops.
 template <class Visitor>
 void walk(const loops::LoopNest& nest, const loops::Body& body, Visitor& visitor) {
   for (const loops::Node& node : body) {
@@ -85,13 +84,13 @@ void walk(const loops::NestSummary& summary, Visitor& visitor) {
   }
 }
 
-/// Returns how many loop variables a program declares.
+/// The number of loop variables that a program declares.
 [[nodiscard]] inline std::size_t variables_of(const loops::LoopNest& nest) { return nest.variables.size(); }
 [[nodiscard]] inline std::size_t variables_of(const loops::NestSummary& summary) {
   return summary.indices.extents.size();
 }
 
-/// What messages call it.
+/// The name of a program in messages.
 [[nodiscard]] inline const std::string& name_of(const loops::LoopNest& nest) { return nest.name; }
 [[nodiscard]] inline std::string name_of(const loops::NestSummary&) { return "kernel"; }
 

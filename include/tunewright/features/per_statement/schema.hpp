@@ -9,15 +9,14 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/features/concept.hpp"
 
-/// Parts of `features::PerStatement`. Reading order: this header (what the columns are), `operations.hpp` and
-/// `affine.hpp` (what is read off a statement), `accesses.hpp` (what becomes of its memory accesses),
-/// `describer.hpp` (a whole program).
+/// Parts of `features::PerStatement`. Reading order: this header (the columns), `operations.hpp` and `affine.hpp`
+/// (analysis of a statement), `accesses.hpp` (its memory accesses), `describer.hpp` (a whole program).
 namespace tunewright::features::per_statement {
 
 inline constexpr std::size_t buffer_blocks = 5;   ///< buffers described in a row; further ones are left out
 inline constexpr std::size_t curve_samples = 10;  ///< points of the arithmetic-intensity curve
 
-/// Columns of one group of annotated loops: how many are around the statement, and where they are.
+/// Columns of one group of annotated loops: their number around the statement, and their position.
 enum LoopColumn : std::size_t {
   LoopCount,
   LoopProduct,
@@ -33,7 +32,7 @@ enum LoopColumn : std::size_t {
   loop_columns
 };
 
-/// Columns of one buffer the statement accesses.
+/// Columns of one buffer that the statement accesses.
 enum BufferColumn : std::size_t {
   AccessRead,
   AccessWrite,
@@ -56,8 +55,7 @@ enum BufferColumn : std::size_t {
   buffer_columns
 };
 
-/// Columns of a row. A `LoopColumn` is counted from the start of its group, a `BufferColumn` from the start
-/// of its block.
+/// Columns of a row. A `LoopColumn` is relative to the start of its group, a `BufferColumn` to the start of its block.
 enum Column : std::size_t {
   FloatMad,
   FloatAddSub,
@@ -107,7 +105,7 @@ static_assert(columns == 164);
   return FirstBuffer + block * buffer_columns + static_cast<std::size_t>(part);
 }
 
-/// The first so many columns are counts of operations.
+/// Number of leading columns that count operations.
 inline constexpr std::size_t operation_columns = VectorizedLoops;
 
 namespace detail {

@@ -20,8 +20,7 @@
 
 namespace tunewright::models::gbdt {
 
-/// A column that can be split on. Its bins are numbered `first_bin .. first_bin + bins` among those of all
-/// columns.
+/// A column that can be split. Its bins have the numbers `first_bin .. first_bin + bins` among those of all columns.
 struct Column {
   std::uint32_t source = 0;  ///< column of the feature batch
   std::uint32_t first_bin = 0;
@@ -30,18 +29,16 @@ struct Column {
   std::vector<float> thresholds;  ///< [bins - 1]
 };
 
-/// The rows of a feature batch as trees see them: what cannot matter is gone. R = rows of the batch, U =
-/// distinct rows, F = columns kept, B = bins in all.
+/// The rows of a feature batch in the form for trees, without irrelevant data. R = rows of the batch, U = distinct
+/// rows, F = kept columns, B = total number of bins.
 ///
-/// - Constant columns are dropped, and of columns that order all rows alike only the first is kept: their
-///   splits are the same.
-/// - Rows that are equal bin by bin are one row: they share every leaf. Programs of a search share many
-///   statements.
-/// - A row lists only the bins that are not the common one of their column. Descriptions of programs are
-///   mostly zeros (absent buffers, unused annotations); a histogram gets the share of the common bin by
-///   subtraction.
+/// - Constant columns are dropped. Of columns that order all rows alike only the first is kept, because their splits
+///   are the same.
+/// - Rows with equal bins are merged, because they share every leaf. Programs of a search share many statements.
+/// - A row lists only the bins that differ from the most common one of their column. Features are mostly zeros (absent
+///   buffers, unused annotations); a histogram gets the share of the common bin by subtraction.
 ///
-/// Both layouts are kept: lists by row to fill histograms, bytes by column to part the rows at a split.
+/// Both layouts are stored: lists by row to fill histograms, bytes by column to partition the rows at a split.
 struct BinnedRows {
   std::vector<Column> columns;             ///< [F]
   std::uint32_t bins = 0;                  ///< B
@@ -57,7 +54,7 @@ struct BinnedRows {
 
 namespace binned_rows_detail {
 
-/// Bins `width` neighbouring columns starting at `first`: one pass over the batch reads whole cache lines.
+/// Bins `width` neighbouring columns from `first` on: one pass over the batch reads whole cache lines.
 struct Block {
   static constexpr std::size_t width = 16;
   std::vector<Column> columns;                  // those kept, bins unnumbered
@@ -69,8 +66,8 @@ Block bin_block(const FeatureBatch& x, std::size_t first, std::size_t max_bins, 
 
 std::uint64_t hash_bytes(const std::uint8_t* bytes, std::size_t n) noexcept;
 
-/// `representative[i]` = the first of `n` byte strings that equals string i. The hash only names suspects, so
-/// neither byte order nor collisions show in the result.
+/// `representative[i]` = the first of `n` byte strings that equals string i. The hash only selects candidates, so
+/// neither byte order nor collisions affect the result.
 inline std::vector<std::uint32_t> first_equal(std::size_t n, std::size_t length, auto&& bytes_of,
                                               const std::vector<std::uint64_t>& hashes) {
   std::size_t slots = 16;
@@ -129,8 +126,7 @@ void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row, const 
 
 }  // namespace binned_rows_detail
 
-/// Bins a batch. Throws `std::invalid_argument` for a feature that is NaN. Determinism: the same at any
-/// number of threads.
+/// Bins a batch. Throws `std::invalid_argument` for a NaN feature. Determinism: the same at any number of threads.
 [[nodiscard]] BinnedRows bin_rows(const FeatureBatch& x, std::size_t max_bins, ThreadTeam& team);
 
 }  // namespace tunewright::models::gbdt

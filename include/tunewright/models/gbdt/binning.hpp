@@ -16,29 +16,27 @@
 
 namespace tunewright::models::gbdt {
 
-/// A column's values cut into at most 256 bins: bin(v) = number of thresholds below v, so `v > thresholds[b]`
-/// says that v lies beyond bin b. R = rows.
+/// A column's values in at most 256 bins: bin(v) = number of thresholds below v, so `v > thresholds[b]` means that v is
+/// beyond bin b. R = rows.
 struct ColumnBins {
   std::vector<float> thresholds;  ///< ascending, one less than bins; empty for a constant column
   [[nodiscard]] std::size_t bins() const noexcept { return thresholds.size() + 1; }
 };
 
-/// Turns columns of floats into bins. An object is scratch space for one thread, to be used for one column
-/// after another.
+/// Turns columns of floats into bins. An object is scratch space of one thread, for one column after another.
 ///
-/// A column with at most `max_bins` distinct values gets one bin a value: nothing is lost, and most columns
-/// of a program's description are like that. Others are cut so that bins hold about equally many rows, a
-/// frequent value alone in its bin. Where values of neighbouring bins differ, the threshold lies half-way:
-/// new values between them go to the nearer.
+/// A column with at most `max_bins` distinct values gets one bin per value, without loss; most feature columns are like
+/// that. Others are cut into bins with about equally many rows, with a frequent value alone in its bin. A threshold is
+/// half-way between the values of neighbouring bins: new values between them go to the nearer one.
 ///
-/// Cost: distinct values by hashing, one probe a row; otherwise a radix sort of at most `sorted_rows` rows
-///       and eight
-/// comparisons a row. Determinism: a function of the column and `max_bins`.
+/// Cost: distinct values by hashing, one probe per row; otherwise a radix sort of at most `sorted_rows` rows and eight
+///       comparisons per row.
+/// Determinism: a function of the column and `max_bins`.
 class ColumnBinner {
  public:
   static constexpr std::size_t most_bins = 256;
-  /// Quantiles of longer columns are those of evenly spaced rows: with 32,768 of them a bin's share of the
-  /// rows is off by about 1 part in 11 of itself (standard deviation), well below what moves a split.
+  /// Quantiles of longer columns are those of evenly spaced rows: with 32,768 of them the relative error of a bin's
+  /// share of the rows is about 1/11 (standard deviation), too small to move a split.
   static constexpr std::size_t sorted_rows = 32768;
 
   /// Writes the bin of every value and returns the thresholds. No value may be NaN.
@@ -48,7 +46,7 @@ class ColumnBinner {
   static constexpr std::size_t slots = 1024;
   static constexpr std::uint16_t empty = 0xffff;
 
-  // Unsigned integers in the order of the floats they stand for.
+  // Unsigned integers with the order of the floats they represent.
   static std::uint32_t to_key(float value) noexcept;
   static float to_float(std::uint32_t key) noexcept {
     return std::bit_cast<float>((key & 0x80000000U) != 0 ? key & 0x7fffffffU : ~key);
@@ -63,7 +61,7 @@ class ColumnBinner {
 
   ColumnBins cut_by_quantile(std::span<const float> values, std::size_t max_bins, std::span<std::uint8_t> bins);
 
-  // Least significant digit first, 11 bits a pass.
+  // Least significant digit first, 11 bits per pass.
   void sort_keys();
 
   std::array<std::uint16_t, slots> table_{};  // number of a distinct key, by hash
@@ -162,7 +160,7 @@ TUNEWRIGHT_INLINE ColumnBins ColumnBinner::cut_by_quantile(std::span<const float
     begin = end;
   }
 
-  // Comparisons against a table padded to 255 need no branch, so several rows are in flight at once.
+  // Comparisons with a table padded to 255 need no branch, so several rows are in flight at once.
   std::array<float, most_bins> table;
   table.fill(std::numeric_limits<float>::infinity());
   std::copy(column.thresholds.begin(), column.thresholds.end(), table.begin());

@@ -29,12 +29,12 @@ struct BoostingRules {
   GrowthRules growth;
 };
 
-/// Which programs and columns the trees of one round see.
+/// The random programs and columns for the trees of one round.
 class RoundSample {
  public:
   RoundSample(const BoostingRules& rules, std::size_t columns);
 
-  /// Takes the slopes of programs left out away.
+  /// Zeroes the slopes of omitted programs.
   void leave_out(Rng rng, std::span<Slope> slopes) const;
 
   /// The columns of this round, one byte each; empty for all.
@@ -47,14 +47,14 @@ class RoundSample {
   std::vector<std::uint8_t> allowed_;  // [F]
 };
 
-/// Every row of a program takes the whole step, so that one of m rows would move learning_rate * m times as far
-/// as its gradient asks and swing ever further once that exceeds 2. Where it exceeds 1, the hessian grows with
-/// it, which brings the program to its aim and no further. Deviates from XGBoost with Ansor's objective, which
-/// diverges there.
+/// Every row of a program takes the whole step, so a program of m rows moves learning_rate * m times as far as its
+/// gradient asks, and diverges if that exceeds 2. If it exceeds 1, the hessian is scaled by it, so that the program
+/// reaches its target but does not overshoot. Deviates from XGBoost with Ansor's objective, which diverges in that
+/// case.
 void bound_steps(float learning_rate, std::span<const std::uint32_t> offsets, std::span<Slope> slope);
 
-/// Learns trees one after another. `offsets` [P + 1] are the rows of the programs; y [P], group [P] or empty;
-/// `columns` = D. Bit-identical at any number of threads.
+/// Trains trees one after another. `offsets` [P + 1] are the rows of the programs; y [P], group [P] or empty; `columns`
+/// = D. Bit-identical at any number of threads.
 [[nodiscard]] Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets, std::size_t columns,
                              std::span<const float> y, std::span<const std::uint32_t> group, const BoostingRules& rules,
                              const Rng& rng, ThreadTeam& team);
@@ -71,7 +71,7 @@ namespace tunewright::models::gbdt {
 
 TUNEWRIGHT_INLINE RoundSample::RoundSample(const BoostingRules& rules, std::size_t columns)
     : program_share_(static_cast<double>(rules.program_share)), order_(columns), allowed_(columns) {
-  // At least one column, and all of them only where the share says so.
+  // At least one column, and fewer than all unless the share is 1.
   const double wanted = std::ceil(static_cast<double>(rules.column_share) * static_cast<double>(columns));
   wanted_ = std::max<std::size_t>(static_cast<std::size_t>(wanted), 1);
 }

@@ -15,7 +15,7 @@
 
 namespace tunewright::models::gbdt {
 
-/// Where the leaf at place `node` of all nodes goes: one column of `width`, with a sign.
+/// The target of the leaf at position `node` of all nodes: one column of `width`, with a sign.
 struct LeafSlot {
   std::size_t column = 0;
   float sign = 1;
@@ -26,17 +26,17 @@ struct LeafSlot {
   }
 };
 
-/// Programs by the leaves they reach, folded into `width` columns.
+/// Embeds programs by the leaves they reach, folded into `width` columns.
 ///
 ///   e(p)[c] = 1 / sqrt(2 T) sum over rows r of p, trees t with column(leaf_t(r)) = c of sign(leaf_t(r))
 ///   || e(p) - e(q) ||^2  ~  share of the T trees that send p and q to different leaves  (one row each)
 ///
-/// The right side is the Hamming distance of the one-hot leaves, which would need some thousand columns. Folding
-/// with random signs (Weinberger et al., ICML 2009) keeps squared distances: exact in the mean over
-/// foldings, off by about sqrt(2 / width) of themselves, 9 % with 256 columns. Programs of several rows
-/// compare how often they reach each leaf.
+/// The right side is the Hamming distance of one-hot leaves, which would need some thousand columns. Folding with
+/// random signs (Weinberger et al., ICML 2009) preserves squared distances: exactly in the mean over foldings, with a
+/// relative error of about sqrt(2 / width), 9 % with 256 columns. Programs of several rows compare how often they reach
+/// each leaf.
 ///
-/// x (R, D) of P programs; result [P, width], zeros where nothing is known. O(R T depth).
+/// x (R, D) of P programs; result [P, width], zeros for an untrained ensemble. O(R T depth).
 [[nodiscard]] inline FeatureBatch embed_leaves(const Ensemble& ensemble, const FeatureBatch& x, std::size_t width,
                                                unsigned threads) {
   const std::size_t trees = ensemble.trees.size(), programs = x.programs();

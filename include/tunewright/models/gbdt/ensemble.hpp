@@ -17,12 +17,12 @@
 
 namespace tunewright::models::gbdt {
 
-/// Trees laid out for prediction: one array, eight bytes a node.
+/// Trees in a layout for prediction: one array, eight bytes per node.
 ///
-/// An inner node sends a row on to `left` or, when its feature is above the threshold, to `left + 1`. A leaf
-/// is its own left child; its threshold is its value and its feature a slot that holds minus infinity, so
-/// rows that arrive early just stay. Every row then takes the same number of steps through a tree, without a
-/// branch to mispredict, and eight rows walk at once to hide the latency of each other's loads.
+/// An inner node sends a row to `left` or, if its feature is above the threshold, to `left + 1`. A leaf is its own left
+/// child; its threshold is its value and its feature a slot with minus infinity, so that rows stay in the leaf. Every
+/// row then takes the same number of steps through a tree, without mispredicted branches, and eight rows advance
+/// together to hide each other's load latency.
 struct Ensemble {
   static constexpr unsigned most_depth = 15;  ///< keeps node numbers within a tree in 16 bits
   static constexpr std::size_t most_columns = 65535;
@@ -46,8 +46,8 @@ struct Ensemble {
 
   bool operator==(const Ensemble&) const = default;
 
-  /// Scores of programs [first, last) of `x`: sum over their rows of the sum over trees. score [last -
-  /// first]. Scores do not depend on which other programs are asked for.
+  /// Scores of programs [first, last) of `x`: sum over their rows of the sum over trees. score [last - first]. Scores
+  /// do not depend on the other programs.
   void predict(const FeatureBatch& x, std::size_t first, std::size_t last, std::span<float> score) const;
 
   /// The leaves that rows [first, last) of `x` reach: positions in `nodes`, leaves (last - first, trees).
@@ -58,7 +58,7 @@ namespace ensemble_detail {
 
 inline constexpr std::size_t lanes = 8;
 
-// The leaves that eight rows, which lie `stride` apart, end in.
+// The leaves of eight rows with distance `stride`.
 template <std::size_t... Lane>
 inline std::array<std::uint32_t, lanes> walk(const Ensemble::Node* nodes, std::uint32_t depth, const float* rows,
                                              std::size_t stride, std::index_sequence<Lane...>) {
@@ -71,8 +71,8 @@ inline std::array<std::uint32_t, lanes> walk(const Ensemble::Node* nodes, std::u
   return at;
 }
 
-// Room for a block of rows that holds the used columns only, and a last one for leaves to look at. With some
-// 100 used columns it stays in the first-level cache beside a tree.
+// Memory for a block of rows with only the used columns, and one slot for leaves. With some 100 used columns it stays
+// in the first-level cache next to a tree.
 class RowBlock {
  public:
   static constexpr std::size_t rows = 64;
@@ -80,7 +80,7 @@ class RowBlock {
   explicit RowBlock(const Ensemble& ensemble);
 
   void fill(const FeatureBatch& x, std::size_t begin, std::size_t count);
-  // Leaves of eight rows from `first` on, counted within the tree.
+  // Leaves of eight rows from `first` on, numbered within the tree.
   std::array<std::uint32_t, lanes> walk(const Ensemble::Tree& tree, std::size_t first) const;
 
  private:

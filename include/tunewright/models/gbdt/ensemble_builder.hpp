@@ -14,14 +14,14 @@
 
 namespace tunewright::models::gbdt {
 
-/// Collects grown trees. Thresholds come from the bins, nodes are numbered level by level.
+/// Collects grown trees. Thresholds come from the bins; nodes are numbered level by level.
 class EnsembleBuilder {
  public:
   explicit EnsembleBuilder(const BinnedRows& data, std::size_t columns);
 
   void add(const std::vector<GrownNode>& grown);
 
-  /// Keeps the first `trees` trees and gives them away.
+  /// Returns the first `trees` trees.
   Ensemble finish(std::size_t trees) &&;
 
  private:

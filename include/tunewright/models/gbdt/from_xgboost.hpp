@@ -15,11 +15,12 @@
 
 namespace tunewright::models::gbdt {
 
-/// XGBoost's trees as an `Ensemble`, for `Gbdt::ensemble`: each row scores its margin, a program the sum over
-/// its rows. That is how TenSet's models of statements score programs.
+/// XGBoost's trees as an `Ensemble`, for `Gbdt::ensemble`: each row scores its margin, a program the sum over its rows,
+/// as TenSet's models of statements do.
 ///
-/// Deviates: the base margin moves into the leaves of the first tree, so scores differ from XGBoost's by
-/// rounding; what is NaN goes left everywhere, as it does in trees of our own.
+/// Deviates: the base margin moves into the leaves of the first tree, so scores differ from XGBoost's by rounding; NaN
+///           always goes left, as in our own trees.
+///
 /// Throws `std::invalid_argument` for trees deeper than 15, more than 65,535 columns, and no trees.
 [[nodiscard]] inline Ensemble from_xgboost(const data::XgboostEnsemble& model) {
   const auto refuse = [](const std::string& what) {
@@ -58,7 +59,7 @@ namespace tunewright::models::gbdt {
         continue;
       }
       level[node.left] = level[node.right] = level[i] + 1;
-      // Ours sends x right when it is above the threshold, theirs when it is not below.
+      // Our trees send x right if it is above the threshold, XGBoost's if it is not below.
       out.nodes.push_back({std::nextafter(node.threshold, -std::numeric_limits<float>::infinity()), place[node.feature],
                            static_cast<std::uint16_t>(node.left)});
     }

@@ -15,24 +15,24 @@
 
 namespace tunewright::models::gbdt {
 
-/// What trees are grown to lower. s = a program's score, the sum over its rows; y = its label. Every row of a
-/// program gets its program's gradient g and hessian h.
+/// The training objective of trees. s = a program's score, the sum over its rows; y = its label. Every row of a program
+/// gets its program's gradient g and hessian h.
 enum class Objective : std::uint8_t {
-  /// 1/2 (s - y)^2:  g = s - y,  h = 1. With one row a program this is ordinary regression.
+  /// 1/2 (s - y)^2:  g = s - y,  h = 1. With one row per program this is ordinary regression.
   Squared,
-  /// 1/2 y (s - y)^2:  g = (s - y) y,  h = y. Ansor's loss (OSDI 2020, 5.2): slow programs matter less,
-  /// failed ones not at all.
+  /// 1/2 y (s - y)^2:  g = (s - y) y,  h = y. Ansor's loss (OSDI 2020, 5.2): slow programs have less weight, failed
+  /// ones none.
   SummedOverStatements,
   /// Sum over pairs of one task with y_i > y_j of log(1 + exp(s_j - s_i)) (RankNet, ICML 2005).
   RankPairwise,
-  /// The same, each pair weighted by how much swapping the two would change the task's NDCG, gains 2^y - 1
+  /// The same, each pair weighted by the change of the task's NDCG if the two are swapped, with gains 2^y - 1
   /// (LambdaRank; Burges, MSR-TR-2010-82; with these gains it is TenSet's loss).
   LambdaRank,
-  /// a (y - s) where s < y, (1 - a) (s - y) elsewhere:  g = -a or 1 - a (0 where s = y),  h = 1. The score is
-  /// what a share `a` of alike programs stays below (Koenker and Bassett, 1978).
+  /// a (y - s) if s < y, (1 - a) (s - y) otherwise:  g = -a or 1 - a (0 if s = y),  h = 1. The score is the a-quantile
+  /// of the labels of similar programs (Koenker and Bassett, 1978).
   Quantile,
-  /// log(1 + exp(s)) - y s, times `positive_weight` where y > 1/2:  g = w (p - y),  h = w p (1 - p) with
-  /// p = 1 / (1 + exp(-s)). The score is the logarithm of the odds of y = 1.
+  /// log(1 + exp(s)) - y s, times `positive_weight` if y > 1/2:  g = w (p - y),  h = w p (1 - p) with p = 1 / (1 +
+  /// exp(-s)). The score is the log-odds of y = 1.
   Logistic,
 };
 
@@ -40,7 +40,7 @@ enum class Objective : std::uint8_t {
   return objective == Objective::RankPairwise || objective == Objective::LambdaRank;
 }
 
-/// An objective and what it may be told besides.
+/// An objective and its parameters.
 struct ObjectiveRules {
   Objective objective = Objective::SummedOverStatements;
   unsigned pairs_per_program = 8;  ///< drawn by ranking objectives
@@ -54,13 +54,13 @@ struct Slope {
   float hessian = 0;
 };
 
-/// Programs of a ranking group, compared with each other. `members` are indices of programs.
+/// Programs by ranking group. `members` are indices of programs.
 struct RankingGroups {
   std::vector<std::uint32_t> members;  ///< those of one group next to each other, in order of index
   std::vector<std::uint32_t> offsets;  ///< [groups + 1]
 
-  /// Groups by equality, in the order in which they appear; `group` may be empty: one group. A program without rows,
-  /// `rows` [P + 1] says which, is no member: nothing can be learned from it.
+  /// Groups by equality, in order of first appearance; an empty `group` is one group. Programs without rows, according
+  /// to `rows` [P + 1], are not members, because nothing can be learned from them.
   static RankingGroups of(std::span<const std::uint32_t> rows, std::span<const std::uint32_t> group);
 };
 
@@ -72,10 +72,10 @@ inline void summed_slopes(std::span<const float> score, std::span<const float> y
   for (std::size_t p = 0; p < y.size(); ++p) out[p] = {(score[p] - y[p]) * y[p], y[p]};
 }
 
-/// Slopes of one group, added to `out`. Every program meets up to `pairs_per_program` others drawn by `rng`;
-/// a group small enough for all its pairs gets all of them, each once. Pairs are scaled so that one drawn
-/// pair stands for those left out, and the whole by 1 / (programs - 1), which keeps hessians, and with them
-/// the meaning of lambda and min_child_weight, independent of the size of a task.
+/// Adds the slopes of one group to `out`. Every program is compared with up to `pairs_per_program` others drawn by
+/// `rng`; a small group uses all pairs once. Pairs are scaled so that a drawn pair represents the omitted ones, and
+/// everything by 1 / (programs - 1), so that hessians, and with them the meaning of lambda and min_child_weight, do not
+/// depend on the size of a task.
 void ranking_slopes(std::span<const std::uint32_t> members, std::span<const float> score, std::span<const float> y,
                     bool by_ndcg, unsigned pairs_per_program, Rng rng, std::span<Slope> out);
 
@@ -84,12 +84,12 @@ void quantile_slopes(std::span<const float> score, std::span<const float> y, flo
 void logistic_slopes(std::span<const float> score, std::span<const float> y, float positive_weight,
                      std::span<Slope> out);
 
-/// Slopes of every program. `rng` only draws the pairs of a ranking objective; groups are independent, so
-/// that threads share them out.
+/// Slopes of every program. `rng` only draws the pairs of a ranking objective; groups are independent, so threads
+/// process them in parallel.
 void slopes(const ObjectiveRules& rules, std::span<const float> score, std::span<const float> y,
             const RankingGroups& groups, const Rng& rng, ThreadTeam& team, std::span<Slope> out);
 
-/// What an objective that looks at one program at a time lowers, summed over the programs.
+/// The loss of an objective without pairs, summed over the programs.
 [[nodiscard]] double loss(const ObjectiveRules& rules, std::span<const float> score, std::span<const float> y);
 
 }  // namespace tunewright::models::gbdt
@@ -149,7 +149,8 @@ TUNEWRIGHT_INLINE void ranking_slopes(std::span<const std::uint32_t> members, st
     if (y[members[i]] < y[members[j]]) std::swap(i, j);
     if (by_ndcg) {
       const float gain = std::exp2(y[members[i]]) - std::exp2(y[members[j]]);
-      // A pair of average importance weighs about one, as without NDCG: the learning rate keeps its meaning.
+      // A pair of average importance has a weight of about one, as without NDCG, so the learning rate keeps its
+      // meaning.
       weight *= gain * std::abs(discount[i] - discount[j]) / best_dcg * static_cast<float>(n);
     }
     const float wrong =

@@ -44,7 +44,7 @@ namespace persistence_detail {
 
 [[noreturn]] inline void refuse(const std::string& why) { throw std::runtime_error(why); }
 
-// Every walk must end in a leaf within `depth` steps, whatever the file says: predict does not look.
+// Checks that every walk ends in a leaf within `depth` steps, whatever the file contains, because predict does not.
 inline void check(const Ensemble& ensemble) {
   if (ensemble.used_columns.size() >= Ensemble::most_columns) refuse("there are more than 65534 used columns");
   const auto leaf = static_cast<std::uint16_t>(ensemble.used_columns.size());
@@ -93,8 +93,7 @@ inline Ensemble ensemble_of(const data::TensorFile& file) {
 
 }  // namespace persistence_detail
 
-/// Reads what `save` wrote. Throws `std::runtime_error` for another feature schema and for anything
-/// malformed.
+/// Reads an ensemble written by `save`. Throws `std::runtime_error` for another feature schema and for malformed files.
 [[nodiscard]] inline Ensemble load(std::istream& in, std::uint64_t feature_schema) {
   return load_tensors("models::Gbdt", in, feature_schema, persistence_detail::ensemble_of);
 }

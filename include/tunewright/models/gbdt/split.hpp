@@ -20,9 +20,8 @@ namespace tunewright::models::gbdt {
 
 /// Sum of gradients (upper half, signed) and of hessians (lower half, below 2^31), both counted in quanta.
 ///
-/// Integers, because their sums do not depend on the order: histograms may be filled in any order by any
-/// number of threads and subtracted from each other, and every bit stays the same. And one 64-bit addition
-/// does both.
+/// Integer sums do not depend on the order: any number of threads may fill histograms in any order and subtract them,
+/// with the same bits. One 64-bit addition adds both.
 using PackedSum = std::int64_t;
 
 [[nodiscard]] inline std::int32_t gradient_quanta(PackedSum sum) noexcept {
@@ -32,42 +31,40 @@ using PackedSum = std::int64_t;
   return static_cast<std::int32_t>(sum & 0x7fffffff);
 }
 
-/// What one quantum stands for. Powers of two, so that round numbers stay exact.
+/// The value of one quantum: powers of two, so that round numbers stay exact.
 struct Quanta {
   double gradient = 1;
   double hessian = 1;
 };
 
-/// Packs the slopes of programs for their rows. `rows_of[p]` = number of rows of program p. The quanta are
-/// the smallest with which no sum over any rows can overflow: about 2^-30 of the sum of all magnitudes, far
-/// below the noise of a measurement.
+/// Packs the slopes of programs for their rows. `rows_of[p]` = number of rows of program p. The quanta are the smallest
+/// with which no sum over any rows can overflow: about 2^-30 of the sum of all magnitudes, far below the noise of a
+/// measurement.
 Quanta pack_slopes(std::span<const Slope> slopes, std::span<const std::uint32_t> offsets, std::span<PackedSum> out);
 
-/// Bounds on what a split must bring.
+/// Minimum requirements of a split.
 struct SplitRules {
   float lambda = 1;            ///< added to every sum of hessians
   float gamma = 0;             ///< least gain
   float min_child_weight = 0;  ///< least sum of hessians on either side; never below one quantum
 };
 
-/// A split `bin <= id | bin > id` of the column that `id` belongs to. `gain` is minus infinity where there is
-/// none.
+/// A split `bin <= id | bin > id` of the column of `id`. Without a split, `gain` is minus infinity.
 struct Split {
   float gain = -std::numeric_limits<float>::infinity();  ///< in quanta, the parent's share not yet taken off
   std::uint32_t id = 0;                                  ///< bin over all columns
   PackedSum left = 0;
 };
 
-/// Finds the best split of a node. An object is scratch space for one thread.
+/// Finds the best split of a node. An object is scratch space of one thread.
 ///
 ///   gain = G_l^2 / (H_l + lambda) + G_r^2 / (H_r + lambda) - G^2 / (H + lambda)
 ///
-/// (XGBoost, KDD 2016, eq. 7 without its factor 1/2, as its code has it.) Equal gains go to the first column,
-/// then to the lowest bin.
+/// (XGBoost, KDD 2016, eq. 7 without its factor 1/2, as in its code.) Equal gains go to the first column, then to the
+/// lowest bin.
 ///
-/// A large node has a histogram over all bins. A small one touches few of them, so it is `scan`ned by
-/// visiting only those: the cost is then in proportion to its rows, which is what makes deep trees on a
-/// thousand programs cheap.
+/// A large node has a histogram over all bins. A small one touches few of them, so its rows are scanned instead: the
+/// cost is proportional to its rows, which makes deep trees on a thousand programs cheap.
 class SplitFinder {
  public:
   explicit SplitFinder(const BinnedRows& data);
@@ -76,20 +73,19 @@ class SplitFinder {
 
   void set_rules(const SplitRules& rules, const Quanta& quanta);
 
-  /// Columns that splits may use, one byte each [F]; null: all. Must stay alive.
+  /// Columns that splits may use, one byte each [F]; null: all. Must outlive the use.
   void set_allowed(const std::uint8_t* allowed) { allowed_ = allowed; }
 
-  /// Adds (or, with `sign` = -1, takes off) rows to a histogram [B] without their common bins.
+  /// Adds rows to a histogram [B] (with `Sign` = -1, subtracts them), without their common bins.
   template <int Sign>
   void add_rows(std::span<const std::uint32_t> rows, const PackedSum* packed, PackedSum* histogram) const {
     visit_rows(rows, packed, [histogram](auto id, PackedSum value) { histogram[id] += Sign * value; });
   }
 
-  /// Best split among columns [first, last) given the histogram and the sum over the node. Fills in the
-  /// common bins.
+  /// Best split among columns [first, last) from the histogram and the sum of the node. Fills in the common bins.
   Split scan_histogram(PackedSum* histogram, PackedSum total, std::size_t first, std::size_t last);
 
-  /// Best split of a node of few rows, among all columns.
+  /// Best split of a node with few rows, among all columns.
   Split scan_rows(std::span<const std::uint32_t> rows, const PackedSum* packed, PackedSum total);
 
  private:
@@ -118,8 +114,7 @@ class SplitFinder {
 
   void consider(std::uint32_t id, PackedSum left, PackedSum total, bool worth);
 
-  // Four candidates at once: gains decide the cost of small nodes, and compilers do not vectorise this at
-  // -O2.
+  // Four candidates at once: gains dominate the cost of small nodes, and compilers do not vectorize this at -O2.
   Split best_of_considered(PackedSum total);
 
   const BinnedRows* data_;
@@ -173,7 +168,7 @@ TUNEWRIGHT_INLINE SplitFinder::SplitFinder(const BinnedRows& data) : data_(&data
 }
 
 TUNEWRIGHT_INLINE void SplitFinder::set_rules(const SplitRules& rules, const Quanta& quanta) {
-  // Beyond 1e18 quanta lambda decides alone, and larger ones would overflow the products.
+  // Beyond 1e18 quanta lambda dominates, and larger values would overflow the products.
   lambda_ = static_cast<float>(std::min(static_cast<double>(rules.lambda) / quanta.hessian, 1e18));
   const double least = std::ceil(static_cast<double>(rules.min_child_weight) / quanta.hessian);
   least_hessian_ = least >= 0x7fffffff ? 0x7fffffff : std::max(static_cast<std::int32_t>(least), 1);

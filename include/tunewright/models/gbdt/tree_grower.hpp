@@ -17,7 +17,7 @@
 
 namespace tunewright::models::gbdt {
 
-/// Node of a grown tree. Children are neighbours: `left` and `left + 1`. A leaf has `left` = 0.
+/// Node of a grown tree. Its children are `left` and `left + 1`. A leaf has `left` = 0.
 struct GrownNode {
   std::uint32_t id = 0;  ///< bin over all columns: rows at or below it go left
   std::uint32_t left = 0;
@@ -34,27 +34,27 @@ struct GrowthRules {
 ///
 ///   leaf value = -learning_rate * G / (H + lambda)
 ///
-/// With a limit on the depth alone, the order in which nodes are split does not change the tree. So nodes
-/// near the root are split one by one with all threads on each, and the subtrees below are grown depth first,
-/// each by one thread, while their rows are in its cache. Of two siblings only the smaller gets its histogram
-/// from rows; the other's is what the parent has left. Nodes of few rows have none at all (see SplitFinder).
+/// If only the depth is limited, the order of splits does not change the tree. Therefore nodes near the root are split
+/// one by one with all threads on each, and the subtrees below are grown depth first, each by one thread, while their
+/// rows are in its cache. Of two siblings only the smaller gets its histogram from rows; the other's is the difference
+/// to the parent. Nodes of few rows have no histogram (see SplitFinder).
 ///
 /// Cost:        O(depth * listed bins of all rows), and O(B) for each node that touches most bins.
-/// Memory:      histograms of one path from the root a thread: 8 * B * depth * threads bytes.
-/// Determinism: the same tree at any number of threads: sums are integers, ties have an order.
+/// Memory:      histograms of one path from the root per thread: 8 * B * depth * threads bytes.
+/// Determinism: the same tree at any number of threads: sums are integers, ties are ordered.
 class TreeGrower {
  public:
   TreeGrower(const BinnedRows& data, const GrowthRules& rules, ThreadTeam& team);
 
-  /// Grows a tree. packed [U]: sums of each distinct row; allowed [F]: columns that may be split on, empty for
-  /// all. Writes the leaf value of every distinct row to row_value [U].
+  /// Grows a tree. packed [U]: sums of each distinct row; allowed [F]: columns that may be split, empty for all. Writes
+  /// the leaf value of every distinct row to row_value [U].
   std::vector<GrownNode> grow(std::span<const PackedSum> packed, const Quanta& quanta,
                               std::span<const std::uint8_t> allowed, std::span<float> row_value);
 
  private:
   using Histogram = std::unique_ptr<PackedSum[]>;  // [B]
 
-  // A node whose rows are known and whose split is not.
+  // A node with known rows that is not split yet.
   struct Work {
     std::uint32_t node = 0, begin = 0, end = 0, depth = 0;  // rows_[begin, end)
     PackedSum total = 0;
@@ -82,22 +82,21 @@ class TreeGrower {
   }
   double listed_bins(const Work& work) const { return bins_a_row_ * work.size(); }
   bool may_split(const Work& work) const { return work.depth < rules_.max_depth && work.size() > 1; }
-  // A histogram costs some operations for each of all bins, visiting touched bins about as many for each
-  // listed bin.
+  // A histogram costs some operations per bin, visiting touched bins about as many per listed bin.
   bool worth_histogram(const Work& work) const { return listed_bins(work) > data_->bins; }
-  // Below, waking the team costs more than it saves.
+  // Below this, waking the team costs more than it saves.
   bool worth_sharing(const Work& work) const {
     return worth_histogram(work) && listed_bins(work) > 65536 && work.size() > data_->rows / (4 * team_->threads());
   }
 
-  // The split of a node if it is worth taking.
+  // Whether the split of a node is good enough.
   bool accepts(const Work& work) const;
   double strength(PackedSum sum) const;
   float leaf_value(PackedSum sum) const;
 
   void close(GrownNode& node, const Work& work) const;
 
-  // Parts the rows of `work`, keeping their order, and makes its children, whose nodes come next in `tree`.
+  // Partitions the rows of `work` stably and makes its children, which are the next nodes in `tree`.
   std::pair<Work, Work> part(const Work& work, std::vector<GrownNode>& tree, const SplitFinder& finder);
 
   std::vector<GrownNode> grow_subtree(Work root, Worker& worker);
@@ -120,10 +119,10 @@ class TreeGrower {
                     [&](std::size_t part, unsigned worker) { f(part, boundary(part), boundary(part + 1), worker); });
   }
 
-  // Histograms of equal parts of the rows, still to be added up.
+  // Histograms of equal parts of the rows, not yet added up.
   std::vector<Histogram> fill_shared(const Work& work);
 
-  // Adds the parts up into `small`, takes them off `large` if there is one, and scans both.
+  // Adds the parts up into `small`, subtracts them from `large` if there is one, and scans both.
   void scan_shared(std::vector<Histogram> parts, Work& small, Work* large);
 
   void share_root(Work& root) { scan_shared(fill_shared(root), root, nullptr); }
@@ -194,7 +193,7 @@ TUNEWRIGHT_INLINE std::vector<GrownNode> TreeGrower::grow(std::span<const Packed
   team_->for_each(open.size(), [&](std::size_t i, unsigned worker) {
     subtrees[i] = grow_subtree(std::move(open[i]), workers_[worker]);
   });
-  // Where nodes are stored depends on the number of threads; Ensemble::add numbers them afresh.
+  // The storage order of nodes depends on the number of threads; Ensemble::add renumbers them.
   for (std::size_t i = 0; i < open.size(); ++i) append_subtree(tree, open[i].node, subtrees[i]);
   return tree;
 }
@@ -302,7 +301,7 @@ TUNEWRIGHT_INLINE std::vector<GrownNode> TreeGrower::grow_subtree(Work root, Wor
 
 TUNEWRIGHT_INLINE void TreeGrower::append_subtree(std::vector<GrownNode>& tree, std::uint32_t at,
                                                   const std::vector<GrownNode>& subtree) {
-  // Node 0 of the subtree takes the place kept for it; the others are moved behind the tree.
+  // Node 0 of the subtree takes its reserved place; the others move behind the tree.
   const auto shift = static_cast<std::uint32_t>(tree.size()) - 1;
   const auto moved = [shift](GrownNode node) {
     if (node.left != 0) node.left += shift;

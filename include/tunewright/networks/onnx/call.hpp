@@ -18,7 +18,7 @@
 
 namespace tunewright::networks::onnx {
 
-/// What a node asks for and no operator here has.
+/// A feature of a node that no operator supports.
 struct Unsupported {
   std::string node;
   std::string op;
@@ -33,19 +33,19 @@ struct UnsupportedError : std::runtime_error {
   Unsupported what_is;
 };
 
-/// One node with the values it reads.
+/// A node with its input values.
 struct Call {
   const Node& node;
   std::int64_t opset = 0;
   std::vector<const Value*> inputs;  ///< null for one that is left out
 
   [[nodiscard]] bool has(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
-  /// Throws `std::invalid_argument` where it is left out.
+  /// Throws `std::invalid_argument` for an omitted input.
   [[nodiscard]] const Value& input(std::size_t i) const;
   [[nodiscard]] std::vector<Value> all_inputs() const;
 
   [[nodiscard]] bool has(const std::string& attribute) const { return node.attributes.contains(attribute); }
-  /// An attribute, or what stands for one that is left out. Throws `std::invalid_argument` for one of another kind.
+  /// An attribute, or the default for an omitted one. Throws `std::invalid_argument` for an attribute of another kind.
   template <class T>
   [[nodiscard]] T attribute(const std::string& name, T otherwise) const {
     const auto place = node.attributes.find(name);
@@ -56,16 +56,17 @@ struct Call {
   [[nodiscard]] std::int64_t whole(const std::string& name, std::int64_t otherwise) const {
     return attribute<std::int64_t>(name, otherwise);
   }
-  /// Integers that are an attribute in old versions of the operator and an input in new ones; nothing where neither is
+  /// Integers that are an attribute in old versions of the operator and an input in new ones; empty if neither is
   /// given.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> integers(const std::string& attribute,
                                                                   std::size_t input) const;
-  /// Integers of an input that must not depend on what the network is given. `what` is its name in the specification.
+  /// Integers of an input that must be constant. `what` is its name in the specification.
   [[nodiscard]] std::vector<std::int64_t> known_integers(std::size_t input, const std::string& what) const;
   /// One number of such an input.
   [[nodiscard]] double known_number(std::size_t input, const std::string& what) const;
 
-  /// A dimension number of a tensor of `rank` dimensions, negative ones from the end. Throws `std::invalid_argument`.
+  /// A dimension index for a tensor of `rank` dimensions; negative ones count from the end. Throws
+  /// `std::invalid_argument`.
   [[nodiscard]] std::size_t dimension(std::int64_t wanted, std::size_t rank) const;
 
   [[noreturn]] void unsupported(const std::string& attribute, const std::string& reason,
@@ -74,7 +75,7 @@ struct Call {
   [[noreturn]] void wrong_kind(const std::string& attribute) const;
 };
 
-/// Adds what a node computes to the graph, and returns its outputs.
+/// Adds a node's computation to the graph, and returns its outputs.
 using Operator = std::function<std::vector<Value>(Emitter&, const Call&)>;
 /// Operators by their names in the specification.
 using Operators = std::map<std::string, Operator, std::less<>>;

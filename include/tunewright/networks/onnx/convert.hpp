@@ -16,25 +16,25 @@
 namespace tunewright::networks {
 
 struct OnnxOptions {
-  std::map<std::string, std::vector<std::int64_t>> shapes{};  ///< of inputs, by name; needed where the file has none
-  std::map<std::string, std::int64_t> dimensions{};           ///< extents by the name that the file has for them
+  std::map<std::string, std::vector<std::int64_t>> shapes{};  ///< of inputs, by name; required if the file has none
+  std::map<std::string, std::int64_t> dimensions{};           ///< extents by their name in the file
   std::string name{};                                         ///< of the network; by default that of the file's graph
 
-  // Limits, so that no file takes time or memory beyond what networks need.
+  // Limits on time and memory for hostile files.
   double most_file_bytes = 0x1p31;    ///< of the file, and of each file that weights are in
   double most_tensor_bytes = 0x1p33;  ///< of any tensor of the network, and of all that is computed while importing
-  double most_folded_operations = 0x1p30;  ///< of all that depends on no input and is computed while importing
+  double most_folded_operations = 0x1p30;  ///< maximum operations of constant folding
   std::size_t most_nodes = 200'000;
 };
 
-/// A network from elsewhere, with its weights.
+/// An imported network with its weights.
 struct ImportedNetwork {
   Network network;
   reference::Tensors values;         ///< by tensor: constants as in the file, inputs zero; what `CompiledNetwork` takes
   std::vector<std::string> outputs;  ///< names of `network.outputs`
 };
 
-/// Nodes that no operator here computes: all of them, with what to do about each.
+/// All nodes that are not supported, each with a remedy.
 struct UnsupportedModel : std::invalid_argument {
   UnsupportedModel(const std::string& message, std::vector<onnx::Unsupported> found)
       : std::invalid_argument(message), nodes(std::move(found)) {}
@@ -46,11 +46,11 @@ namespace onnx {
 /// All operators, by name.
 [[nodiscard]] const Operators& supported_operators();
 
-/// The compute graph of a model. What depends on no input is computed now, batch normalisations become part of the
-/// convolutions in front of them, images are stored channels last, and nodes that no output needs are left out.
+/// Converts a model to a compute graph. Constants are folded, batch normalisations are folded into the preceding
+/// convolutions, images are stored channels last, and nodes that no output needs are omitted.
 ///
-/// Errors: `UnsupportedModel`; `std::invalid_argument` for inputs of unknown shape, for shapes that do not fit
-/// together, for nodes that read what no earlier one computes, and for what is beyond the limits.
+/// Errors: `UnsupportedModel`; `std::invalid_argument` for inputs of unknown shape, for inconsistent shapes, for nodes
+///         that read what no earlier one computes, and for models beyond the limits.
 /// Determinism: a function of the arguments.
 [[nodiscard]] ImportedNetwork convert(Model model, const OnnxOptions& options = {});
 
@@ -86,7 +86,7 @@ class Converter {
   [[noreturn]] void refuse(const std::string& what) const {
     throw std::invalid_argument("model '" + model_.name + "': " + what);
   }
-  /// Nodes that outputs depend on.
+  /// Nodes on which outputs depend.
   [[nodiscard]] std::vector<bool> needed() const;
   void take_constant_nodes();
   void add_inputs();
@@ -345,7 +345,7 @@ TUNEWRIGHT_INLINE ImportedNetwork Converter::finish() {
   std::vector<TensorId> outputs;
   for (const std::string& name : model_.outputs) outputs.push_back(output(name));
   check_new_tensors(*graph_, 0, "an output");
-  // What nothing needs is left out: weights before they were transposed or folded, and views of views.
+  // Omits what nothing needs: weights before transposition or folding, and views of views.
   std::vector<bool> wanted(graph_->size(), false);
   for (const TensorId id : inputs_) wanted[id] = true;
   for (const TensorId id : outputs) wanted[id] = true;

@@ -6,13 +6,13 @@
 
 namespace tunewright::networks::onnx {
 
-/// Makes batch normalisations part of the weight and bias of the convolution in front of them, where nobody else reads
-/// what it computes, nobody shares its weight, and all parameters are constants:
+/// Folds batch normalisations into the weight and bias of the preceding convolution, if its result has no other reader,
+/// its weight is not shared, and all parameters are constants:
 ///
 ///   factor = gamma / sqrt(variance + epsilon);  weight'[co, ..] = weight[co, ..] * factor[co]
 ///   bias'[co] = (bias[co] - mean[co]) * factor[co] + beta[co]
 ///
-/// Parameters that do not fit together are left for the operators to tell of. Cost: a pass over these weights.
+/// Inconsistent parameters are left for the operators to report. Cost: a pass over these weights.
 void fold_batch_norms(Model& model);
 
 }  // namespace tunewright::networks::onnx
@@ -27,14 +27,14 @@ void fold_batch_norms(Model& model);
 
 namespace tunewright::networks::onnx::detail {
 
-/// The constant that an input of a node is, or nothing.
+/// The constant of an input of a node; empty if it is not constant.
 TUNEWRIGHT_INLINE SharedArray constant_input(const Model& model, const Node& node, std::size_t i) {
   if (i >= node.inputs.size()) return nullptr;
   const auto place = model.constants.find(node.inputs[i]);
   return place == model.constants.end() ? nullptr : place->second;
 }
 
-/// Adds the folded parameters under names of their own; false where they do not fit.
+/// Adds the folded parameters under new names; false if they are inconsistent.
 TUNEWRIGHT_INLINE bool fold_into(Model& model, Node& conv, const Node& norm) {
   const SharedArray weight = constant_input(model, conv, 1);
   const bool has_bias = conv.inputs.size() > 2 && !conv.inputs[2].empty();

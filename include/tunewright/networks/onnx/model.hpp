@@ -12,7 +12,7 @@
 #include "tunewright/program/scalar_type.hpp"
 #include "tunewright/reference/array.hpp"
 
-/// ONNX models as plain data, and what they mean as compute graphs. Only `read_model.hpp` knows files and protobuf.
+/// ONNX models as plain data, and their conversion to compute graphs. Only `read_model.hpp` uses files and protobuf.
 ///
 /// Specification: the intermediate representation and the operators of ONNX, https://onnx.ai/onnx/repo-docs/IR.html and
 /// https://onnx.ai/onnx/operators/.
@@ -20,7 +20,7 @@ namespace tunewright::networks::onnx {
 
 using program::ScalarType;
 
-/// Elements of known values: a weight, or what was computed from weights and shapes alone. Row-major, as in the file.
+/// Elements of a known value: a weight, or a value computed only from weights and shapes. Row-major, as in the file.
 struct NamedArray {
   std::string name;
   reference::Array array;
@@ -44,7 +44,7 @@ struct Node {
   std::map<std::string, AttributeValue> attributes;
 };
 
-/// An extent of an input: a number, or the name that the file has for one that may change.
+/// An extent of an input: a number, or the name of a variable extent.
 struct Dimension {
   std::optional<std::int64_t> extent;
   std::string symbol{};

@@ -8,13 +8,13 @@
 
 namespace tunewright::networks::onnx {
 
-/// What an ONNX file holds: nodes, weights (also those in files beside it), inputs and outputs of its main graph.
+/// The contents of an ONNX file: nodes, weights (including external ones), inputs and outputs of its main graph.
 ///
-/// No part of the file is trusted. Errors: `std::invalid_argument` that names file and tensor, for a file that cannot
-/// be read, is truncated, nested deeper than protobuf allows (100 levels), larger than `most_bytes`, or takes many
-/// times its size of memory; for weights whose bytes do not fit their shape, that are not numbers (NaN), or that lie
-/// outside of the folder of the file; and for types of elements that tensor programs do not have.
-/// Cost: reading the file, and twice its size of memory while doing so.
+/// The file is not trusted. Errors: `std::invalid_argument` with file and tensor, for a file that cannot be read, is
+/// truncated, nested deeper than protobuf allows (100 levels), larger than `most_bytes`, or needs many times its size
+/// in memory; for weights whose bytes do not match their shape, that are NaN, or that are outside of the folder of the
+/// file; and for element types that tensor programs do not have.
+/// Cost: reading the file, and twice its size in memory meanwhile.
 [[nodiscard]] Model read_model(const std::filesystem::path& path, double most_bytes = 0x1p31);
 
 }  // namespace tunewright::networks::onnx
@@ -25,7 +25,7 @@ namespace tunewright::networks::onnx {
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
-// The package of ONNX has the classes of its dialect with machine learning; the macros say so to the header.
+// ONNX's package includes the machine learning dialect; the macros tell its header so.
 #ifndef ONNX_ML
 #define ONNX_ML 1
 #endif
@@ -50,7 +50,7 @@ namespace tunewright::networks::onnx {
 
 namespace tunewright::networks::onnx::detail {
 
-/// What messages may still take of memory on this thread; blocks of protobuf's arenas are taken from it.
+/// Remaining memory for messages on this thread; the blocks of protobuf's arenas count against it.
 TUNEWRIGHT_INLINE std::size_t& message_budget() {
   static thread_local std::size_t bytes = 0;
   return bytes;
@@ -78,7 +78,7 @@ class ModelReader {
   [[nodiscard]] std::uintmax_t checked_size(const std::filesystem::path& file) const;
   [[nodiscard]] std::optional<ScalarType> scalar_type(std::int32_t type) const;
   [[nodiscard]] SharedArray array(const ::onnx::TensorProto& tensor, const std::string& name) const;
-  /// Bytes of a tensor that are in a file beside this one.
+  /// Bytes of a tensor in an external file.
   void read_external(const ::onnx::TensorProto& tensor, const std::string& name, reference::Array& into) const;
   template <class Numbers>
   void take(const Numbers& numbers, const std::string& name, reference::Array& into) const;
@@ -200,7 +200,7 @@ TUNEWRIGHT_INLINE SharedArray ModelReader::array(const ::onnx::TensorProto& tens
     bytes *= static_cast<double>(extent);
   }
   const bool external = tensor.data_location() == ::onnx::TensorProto::EXTERNAL;
-  // Memory is taken for what the file can hold alone: every element takes at least one byte of it.
+  // Memory is allocated only for what the file can contain: every element takes at least one byte of it.
   const double held = external ? most_bytes_
                                : static_cast<double>(tensor.raw_data().size()) +
                                      8.0 * (tensor.float_data_size() + tensor.int32_data_size() +
@@ -237,7 +237,7 @@ TUNEWRIGHT_INLINE SharedArray ModelReader::array(const ::onnx::TensorProto& tens
     }
   }
   if (*type == ScalarType::Int64) {
-    // Numbers at the ends of the type stand for "as far as it goes"; what is computed with them is computed in doubles.
+    // Numbers at the ends of the type mean "as far as possible"; computations with them use doubles.
     constexpr std::int64_t most = std::int64_t{1} << 53;
     for (std::int64_t& element : elements.elements<std::int64_t>()) element = std::clamp(element, -most, most);
   }
@@ -296,7 +296,7 @@ TUNEWRIGHT_INLINE Model ModelReader::read() {
   const std::uintmax_t bytes = checked_size(path_);
   std::ifstream stream(path_, std::ios::binary);
   if (!stream) refuse("it cannot be opened");
-  // Messages are larger than the bytes they are read from; only a file made to exhaust memory is this much larger.
+  // Messages are larger than their encoding, but only a file made to exhaust memory is this much larger.
   message_budget() = static_cast<std::size_t>(4 * bytes) + (std::size_t{64} << 20U);
   google::protobuf::ArenaOptions options;
   options.block_alloc = message_block;

@@ -28,15 +28,15 @@ using program::Tensor;
 using Shape = std::vector<std::int64_t>;
 using Indices = std::vector<IndexExpr>;
 
-/// A tensor of the model: its shape is that of the file, while what is stored may have its dimensions in another order,
-/// so that images are channels last and transpositions cost nothing where the reader can index accordingly.
+/// A tensor of the model. Its shape is that of the file, but its storage may have another order of dimensions, so that
+/// images are channels last and transpositions cost nothing if the reader can index accordingly.
 struct Value {
   static constexpr int none = -1;
 
   Shape shape;
   ScalarType type = ScalarType::Float32;
-  /// Tells for each dimension of what is stored which dimension of `shape` it is, or `none` for one of extent 1 that
-  /// has no counterpart. Elements are the same for all indices of dimensions of `shape` that do not occur.
+  /// For each stored dimension, the dimension of `shape` that it is, or `none` for one of extent 1 without a
+  /// counterpart. Elements do not depend on dimensions of `shape` that do not occur.
   std::vector<int> order;
   SharedArray known;  ///< elements, where they do not depend on inputs
   Tensor tensor;      ///< otherwise
@@ -48,37 +48,37 @@ struct Value {
 /// 0, 1, .., rank - 1.
 [[nodiscard]] std::vector<int> natural_order(std::size_t rank);
 
-/// A value whose elements are known, stored as its shape says.
+/// A known value, stored in the order of its shape.
 [[nodiscard]] Value known_value(SharedArray array);
 [[nodiscard]] Value known_value(std::string name, reference::Array array);
-/// Whole numbers as a value of rank 1, or of rank 0 for a `scalar`.
+/// Integers as a value of rank 1, or of rank 0 for a `scalar`.
 [[nodiscard]] Value known_ints(std::string name, const std::vector<std::int64_t>& numbers, bool scalar = false);
 
 /// The elements of a known value in row-major order of its shape. Throws `std::invalid_argument` for more than `most`.
 [[nodiscard]] std::vector<double> known_elements(const Value& value, std::int64_t most = 1 << 20);
-/// The same elements stored in row-major order. Throws `std::invalid_argument` where repeats make more than 4 GiB.
+/// The same elements in row-major order. Throws `std::invalid_argument` if repetition makes more than 4 GiB.
 [[nodiscard]] reference::Array in_natural_order(const Value& value);
 
-/// Builds a compute graph out of values.
+/// Builds a compute graph from values.
 class Emitter {
  public:
   explicit Emitter(std::shared_ptr<ComputeGraph> graph) : graph_(std::move(graph)) {}
 
   [[nodiscard]] ComputeGraph& graph() noexcept { return *graph_; }
 
-  /// Element of a value at `indices` of its own shape, or of a `wider` one that it broadcasts to.
+  /// Element of a value at `indices` of its own shape, or of a `wider` one to which it broadcasts.
   [[nodiscard]] Expr element(const Value& value, std::span<const IndexExpr> indices) {
     return element(value, indices, value.shape);
   }
   [[nodiscard]] Expr element(const Value& value, std::span<const IndexExpr> indices, const Shape& wider);
 
-  /// A tensor of the graph whose dimensions are exactly those of `order`: the one that is there, one that shares its
-  /// memory, or a copy, made once for all who ask.
+  /// A graph tensor with exactly the dimensions of `order`: the existing one, one that shares its memory, or a copy,
+  /// made once for all readers.
   [[nodiscard]] Tensor stored(const Value& value, const std::vector<int>& order);
   [[nodiscard]] Tensor natural(const Value& value) { return stored(value, natural_order(value.shape.size())); }
 
-  /// A value that the graph computes: `body(i, r)` gets the indices of `shape` and of the reduction axes. It is stored
-  /// in `order`; dimensions that do not occur there have extent 1.
+  /// A value computed by the graph: `body(i, r)` gets the indices of `shape` and of the reduction axes. It is stored in
+  /// `order`; dimensions that do not occur there have extent 1.
   template <class Body>
   Value reduce(const std::string& name, const Shape& shape, const std::vector<int>& order, const Shape& reduction,
                program::Combiner combiner, const Body& body) {
@@ -99,7 +99,7 @@ class Emitter {
     return reduce(name, shape, order, {}, program::Combiner::None, [&](auto i, auto) { return body(i); });
   }
 
-  /// f of elements of all operands, which are broadcast to one shape; stored as the first operand that has all of it.
+  /// f of elements of all operands, broadcast to one shape; stored like the first operand that has all of it.
   template <class F>
   Value elementwise(const std::string& name, const std::vector<Value>& operands, const F& f) {
     const Shape shape = broadcast_shape(name, operands);
@@ -110,19 +110,19 @@ class Emitter {
     });
   }
 
-  /// The value under another shape of as many elements: without a copy where what is stored allows it.
+  /// The value with another shape of equal size, without a copy if the storage allows it.
   [[nodiscard]] Value reshape(const Value& value, const Shape& shape);
 
-  /// Rows of a table of known values picked by an input of the network; see `Lookup`.
+  /// Rows of a table of known values selected by an input of the network; see `Lookup`.
   Value lookup(const Value& table, TensorId ids, const Shape& ids_shape);
 
-  /// The graph's tensor for an array, the same one each time.
+  /// The graph's tensor for an array, always the same one.
   [[nodiscard]] Tensor constant(const SharedArray& array);
   [[nodiscard]] const std::map<TensorId, SharedArray>& constants() const noexcept { return constants_; }
   [[nodiscard]] const std::vector<Lookup>& lookups() const noexcept { return lookups_; }
 
   [[nodiscard]] static Shape broadcast_shape(const std::string& name, const std::vector<Value>& operands);
-  /// Dimensions in the order of the first operand that is stored with all of them, else as they are.
+  /// Dimensions in the storage order of the first operand that has all of them, else in natural order.
   [[nodiscard]] static std::vector<int> order_of(const Shape& shape, const std::vector<Value>& operands);
 
  private:
@@ -130,7 +130,7 @@ class Emitter {
   std::map<TensorId, SharedArray> constants_;
   std::map<const NamedArray*, TensorId> constant_of_;
   std::map<std::pair<TensorId, std::vector<int>>, Tensor> stored_;
-  /// Holds, by array, shape, and orders before and after, the array, which the address needs to stay, and its copy.
+  /// The array and its copy, by array, shape, and orders before and after; storing the array keeps its address valid.
   std::map<std::tuple<const NamedArray*, Shape, std::vector<int>, std::vector<int>>,
            std::pair<SharedArray, SharedArray>>
       stored_known_;
@@ -153,7 +153,7 @@ TUNEWRIGHT_INLINE std::int64_t product(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-/// Row-major place in what is stored, of the element at row-major place `flat` of the shape.
+/// Row-major position in storage of the element at row-major position `flat` of the shape.
 TUNEWRIGHT_INLINE std::size_t stored_place(const Value& value, const Shape& stored, std::int64_t flat) {
   Shape index(value.shape.size());
   for (std::size_t d = index.size(); d-- > 0;) {
@@ -167,8 +167,7 @@ TUNEWRIGHT_INLINE std::size_t stored_place(const Value& value, const Shape& stor
   return static_cast<std::size_t>(place);
 }
 
-/// Dimensions of extent above 1, in the order in which they are stored; empty optional stands for a value that repeats
-/// elements.
+/// Dimensions of extent above 1, in storage order; empty optional for a value that repeats elements.
 TUNEWRIGHT_INLINE std::vector<int> long_dimensions(const Shape& shape, const std::vector<int>& order) {
   std::vector<int> found;
   for (const int d : order)
@@ -176,7 +175,7 @@ TUNEWRIGHT_INLINE std::vector<int> long_dimensions(const Shape& shape, const std
   return found;
 }
 
-/// Stretches of dimensions of two shapes that hold the same elements: ends of each, exclusive.
+/// Groups of dimensions of two shapes with the same elements: their ends, exclusive.
 TUNEWRIGHT_INLINE std::vector<std::pair<std::size_t, std::size_t>> common_stretches(const Shape& a, const Shape& b) {
   std::vector<std::pair<std::size_t, std::size_t>> ends;
   std::size_t i = 0;
@@ -365,7 +364,7 @@ TUNEWRIGHT_INLINE Value Emitter::reshape(const Value& value, const Shape& shape)
                                                       program::operators::detail::shape_text(shape) +
                                                       " differ in their number of elements");
   }
-  // Dimensions of extent 1 come and go; the others keep their place where each new one is made of neighbours.
+  // Dimensions of extent 1 are free; the others keep their position if each new one consists of neighbours.
   const std::vector<int> before = detail::long_dimensions(value.shape, natural_order(value.shape.size()));
   const std::vector<int> after = detail::long_dimensions(shape, natural_order(shape.size()));
   Shape old_extents;

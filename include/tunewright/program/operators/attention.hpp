@@ -7,17 +7,17 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 
-/// The two products of attention and its mask, on tokens whose heads lie side by side in the last dimension, as a dense
-/// layer leaves them: no operator moves heads about. Between them: `scale`, `softmax`.
+/// The two products of attention and its mask, for tokens with heads side by side in the last dimension, as a dense
+/// layer produces them: no operator moves heads. In between: `scale`, `softmax`.
 ///
 /// Paper: Vaswani et al., arXiv 1706.03762.
 namespace tunewright::program::operators {
 
-/// Where the heads of one operand lie in the last dimension of its tokens.
+/// The position of one operand's heads in the last dimension of its tokens.
 struct AttentionHeads {
   std::int64_t heads = 1;
   std::int64_t head_size = 1;
-  std::int64_t begin = 0;  ///< of the first head: queries, keys and values may share a tensor
+  std::int64_t begin = 0;  ///< offset of the first head: queries, keys and values may share a tensor
 };
 
 /// out[b, h, i, j] = sum over d of query[b, i, h*size + d] * key[b, j, h*size + d], in float32 for narrower types.
@@ -28,9 +28,9 @@ struct AttentionHeads {
 Tensor attention_scores(ComputeGraph& graph, const Tensor& query, const AttentionHeads& query_heads, const Tensor& key,
                         const AttentionHeads& key_heads, const std::string& name = "attention_scores");
 
-/// out[b, h, i, j] = x[b, h, i, j] where j <= i + columns - rows, else -1e30: the last row sees all columns, each one
-/// before one less. Throws `std::invalid_argument` unless x has rank 4, holds floating-point numbers and has no more
-/// rows than columns.
+/// out[b, h, i, j] = x[b, h, i, j] if j <= i + columns - rows, else -1e30: the last row sees all columns, each earlier
+/// one sees one less. Throws `std::invalid_argument` unless x has rank 4, floating-point elements and at most as many
+/// rows as columns.
 Tensor causal_mask(ComputeGraph& graph, const Tensor& x, const std::string& name = "causal_mask");
 
 /// out[b, i, h, d] = sum over j of weight[b, h, i, j] * value[b, j, h*size + d].

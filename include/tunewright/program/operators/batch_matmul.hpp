@@ -21,9 +21,9 @@ struct BatchMatmulOptions {
 
 /// out[b, i, j] = sum over k of a[b, i, k] * b[b, k, j], in the accumulator's type.
 ///
-/// Shapes: a [batch, m, k] or, transposed, [batch, k, m]; b [batch, k, n] or [batch, n, k]; result [batch, m,
-/// n]. The operands have one type, or are int8 and uint8. Throws `std::invalid_argument` for other ranks or types,
-/// different batches or k, or an accumulator that does not hold the operands' values.
+/// Shapes: a [batch, m, k] or, transposed, [batch, k, m]; b [batch, k, n] or [batch, n, k]; result [batch, m, n]. The
+///         operands have one type, or are int8 and uint8. Throws `std::invalid_argument` for other ranks or types,
+///         different batches or k, or an accumulator that cannot represent the operands' values.
 Tensor batch_matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b, const BatchMatmulOptions& options = {});
 
 struct BatchMatmulShape {
@@ -38,7 +38,7 @@ struct BatchMatmulShape {
   std::optional<ScalarType> accumulator{};
 };
 
-/// One batch of matrix products as a whole graph with inputs "A" and "B".
+/// A batched matrix product as a complete graph with inputs "A" and "B".
 [[nodiscard]] std::shared_ptr<const ComputeGraph> batch_matmul_graph(const BatchMatmulShape& s);
 
 }  // namespace tunewright::program::operators

@@ -19,11 +19,10 @@
 
 namespace tunewright::program::operators {
 
-/// Where the channels of an image are: NHWC (also NWC, NDHWC) or NCHW (also NCW, NCDHW).
+/// The position of an image's channels: NHWC (also NWC, NDHWC) or NCHW (also NCW, NCDHW).
 enum class Layout : std::uint8_t { ChannelsLast, ChannelsFirst };
 
-/// One integer for each of D window dimensions; a single number stands for all of them: `.stride = 2`,
-/// `.stride = {2, 1}`.
+/// One integer per window dimension D; a single number applies to all of them: `.stride = 2`, `.stride = {2, 1}`.
 template <std::size_t D>
 class PerDimension {
  public:
@@ -67,21 +66,21 @@ inline void require_extents(std::string_view who,
 
 void require_same_type(std::string_view who, const Tensor& a, const Tensor& b);
 
-/// Throws unless `t` holds floating-point numbers, for operators whose formula has fractions: a plain number in it
-/// takes the type of the tensor, so that among integers a half would be 0.
+/// Throws unless `t` has floating-point elements, for operators whose formula has fractions: a literal takes the type
+/// of the tensor, so a half would become 0 for integers.
 void require_floating_point(std::string_view who, std::string_view operand, const Tensor& t);
 
-/// `value`, or the end of a type of integers that it is beyond.
+/// `value`, saturated to the range of an integer type.
 [[nodiscard]] inline double within_range_of(double value, ScalarType type) {
   return std::clamp(value, lowest(type), highest(type));
 }
 
-/// Throws unless `value` is a number among those of `t`, which for integers no infinity is.
+/// Throws unless `value` is a number of the type of `t`; for integers no infinity is.
 void require_number_of(std::string_view who, std::string_view what, double value, const Tensor& t);
 
-/// The type in which products of elements of `a` and `b` are taken and summed: `wanted`, or by default
-/// `accumulator_type`. Throws unless the operands have one type, or are 8-bit integers with and without a sign, and
-/// the accumulator holds all their values.
+/// The type in which products of elements of `a` and `b` are computed and summed: `wanted`, or by default
+/// `accumulator_type`. Throws unless the operands have one type, or are signed and unsigned 8-bit integers, and the
+/// accumulator can represent all their values.
 [[nodiscard]] ScalarType accumulator_for(std::string_view who, const Tensor& a, const Tensor& b,
                                          std::optional<ScalarType> wanted);
 

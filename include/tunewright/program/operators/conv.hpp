@@ -17,7 +17,7 @@ struct ConvOptions {
   PerDimension<D> stride = 1;
   PerDimension<D> padding = 0;  ///< zeros on both sides; for unequal sides call `pad` first
   PerDimension<D> dilation = 1;
-  std::int64_t groups = 1;  ///< input and output channels are cut into as many independent parts
+  std::int64_t groups = 1;  ///< input and output channels are split into this many independent groups
   Layout layout = Layout::ChannelsLast;
   std::string name = D == 1 ? "conv1d" : D == 2 ? "conv2d" : "conv3d";
   std::optional<ScalarType> accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
@@ -29,10 +29,10 @@ struct ConvOptions {
 ///                     padded[n, h*stride + rh*dilation, w*stride + rw*dilation, group(c)*ci/groups + rc] *
 ///                     weight[rh, rw, rc, c]
 ///
-/// Shapes, D = 2: channels last x [n, h, w, ci], weight [kh, kw, ci/groups, co], result [n, h', w', co];
-/// channels first x [n, ci, h, w], weight [co, ci/groups, kh, kw], result [n, co, h', w']; h' = (h +
-/// 2*padding - dilation*(kh-1) - 1) / stride + 1. Padding, when there is any, is an operator of its own. The operands
-/// have one type, or are int8 and uint8. Throws `std::invalid_argument` for shapes or types that do not fit together.
+/// Shapes, D = 2: channels last x [n, h, w, ci], weight [kh, kw, ci/groups, co], result [n, h', w', co]; channels first
+/// x [n, ci, h, w], weight [co, ci/groups, kh, kw], result [n, co, h', w']; h' = (h + 2*padding - dilation*(kh-1) - 1)
+/// / stride + 1. Padding, if any, is a separate operator. The operands have one type, or are int8 and uint8. Throws
+/// `std::invalid_argument` for inconsistent shapes or types.
 template <std::size_t D>
 Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const ConvOptions<D>& options = {}) {
   const detail::ImageDimensions<D> dims{options.layout};
@@ -119,7 +119,7 @@ struct Conv2dShape {
   std::optional<ScalarType> accumulator{};
 };
 
-/// One 2-D convolution as a whole graph with input "data" and constant "weight".
+/// A 2-D convolution as a complete graph with input "data" and constant "weight".
 [[nodiscard]] std::shared_ptr<const ComputeGraph> conv2d_graph(const Conv2dShape& s);
 
 }  // namespace tunewright::program::operators

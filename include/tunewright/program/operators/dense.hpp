@@ -12,8 +12,8 @@
 
 namespace tunewright::program::operators {
 
-/// Fully connected layer: out[i, j] = sum over k of x[i, k] * weight[k, j], plus bias[j] as an operator of
-/// its own. Types and the accumulator are as for `matmul`.
+/// Fully connected layer: out[i, j] = sum over k of x[i, k] * weight[k, j], plus bias[j] as a separate operator. Types
+/// and accumulator are those of `matmul`.
 ///
 /// Shapes: x [batch, in], weight [in, out], bias [out]; result [batch, out]. Throws `std::invalid_argument`
 /// as `matmul` and `bias_add` do.
@@ -32,7 +32,7 @@ struct DenseShape {
   std::optional<ScalarType> accumulator{};
 };
 
-/// One fully connected layer as a whole graph with input "data" and constants "weight" and "bias", which has the type
+/// A fully connected layer as a complete graph with input "data" and constants "weight" and "bias", which has the type
 /// of the accumulator.
 [[nodiscard]] std::shared_ptr<const ComputeGraph> dense_graph(const DenseShape& s);
 

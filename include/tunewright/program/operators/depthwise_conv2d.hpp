@@ -21,8 +21,7 @@ struct DepthwiseConv2dOptions {
   std::string name = "depthwise_conv2d";
 };
 
-/// Convolution that keeps channels apart: output channel c sees input channel c div m only, with m = co / ci
-/// filters for each.
+/// Depthwise convolution: output channel c reads only input channel c div m, with m = co / ci filters each.
 ///
 ///   out[n, h, w, c] = sum over rh, rw of padded[n, h*stride + rh*dilation, w*stride + rw*dilation, c div m]
 ///   * weight[rh, rw, c]
@@ -38,7 +37,7 @@ struct DepthwiseConv2dShape {
   std::int64_t height = 1;
   std::int64_t width = 1;
   std::int64_t channels = 1;
-  std::int64_t multiplier = 1;  ///< output channels for each input channel
+  std::int64_t multiplier = 1;  ///< output channels per input channel
   PerDimension<2> kernel = 3;
   PerDimension<2> stride = 1;
   PerDimension<2> padding = 0;
@@ -47,7 +46,7 @@ struct DepthwiseConv2dShape {
   ScalarType type = ScalarType::Float32;
 };
 
-/// One depthwise convolution as a whole graph with input "data" and constant "weight".
+/// A depthwise convolution as a complete graph with input "data" and constant "weight".
 [[nodiscard]] std::shared_ptr<const ComputeGraph> depthwise_conv2d_graph(const DepthwiseConv2dShape& s);
 
 }  // namespace tunewright::program::operators

@@ -18,8 +18,8 @@ Tensor map(ComputeGraph& graph, const Tensor& x, std::string name, const F& f) {
                        [&](auto i) { return f(x.at({i.begin(), i.end()})); });
 }
 
-/// out[i..] = f(a[i..], b[i..]), where dimensions of extent 1, and missing leading dimensions, are stretched
-/// to those of the other operand. Throws `std::invalid_argument` for shapes that do not broadcast.
+/// out[i..] = f(a[i..], b[i..]), where dimensions of extent 1, and missing leading dimensions, are broadcast to those
+/// of the other operand. Throws `std::invalid_argument` for shapes that do not broadcast.
 template <class F>
 Tensor map(ComputeGraph& graph, const Tensor& a, const Tensor& b, std::string name, const F& f) {
   const std::size_t rank = std::max(a.shape.size(), b.shape.size());
@@ -50,16 +50,16 @@ Tensor map(ComputeGraph& graph, const Tensor& a, const Tensor& b, std::string na
 inline Tensor relu(ComputeGraph& graph, const Tensor& x, std::string name = "relu") {
   return map(graph, x, std::move(name), [](const Expr& v) { return max(v, Expr(0.0)); });
 }
-/// min(max(x, low), high), such as ReLU6 with 0 and 6. Bounds beyond the ends of a type of integers are its ends.
-/// Throws `std::invalid_argument` when low > high, and for a bound that has a fraction among integers.
+/// min(max(x, low), high), such as ReLU6 with 0 and 6. Bounds saturate to the range of an integer type. Throws
+/// `std::invalid_argument` if low > high, and for a fractional bound of an integer type.
 Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::string name = "clip");
-// A function below that computes fractions on the way throws `std::invalid_argument` for a tensor that does not hold
+// Functions below with fractions in their formula throw `std::invalid_argument` unless the tensor has floating-point
+// elements.
 // floating-point numbers.
 
 /// x * Phi(x) = x/2 * (1 + erf(x / sqrt 2)). Paper: Hendrycks and Gimpel, arXiv 1606.08415 (the exact form).
 Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string name = "gelu");
-/// x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), the approximation of `gelu` that GPT-2 was trained with. Paper:
-/// the same.
+/// x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), the approximation of `gelu` used to train GPT-2. Paper: the same.
 Tensor gelu_tanh(ComputeGraph& graph, const Tensor& x, std::string name = "gelu_tanh");
 /// 1 / (1 + exp(-x))
 Tensor sigmoid(ComputeGraph& graph, const Tensor& x, std::string name = "sigmoid");
@@ -68,7 +68,7 @@ Tensor silu(ComputeGraph& graph, const Tensor& x, std::string name = "silu");
 Tensor tanh(ComputeGraph& graph, const Tensor& x, std::string name = "tanh");
 Tensor exp(ComputeGraph& graph, const Tensor& x, std::string name = "exp");
 Tensor sqrt(ComputeGraph& graph, const Tensor& x, std::string name = "sqrt");
-/// x * factor. Throws `std::invalid_argument` for a factor that is no number of the type of x.
+/// x * factor. Throws `std::invalid_argument` for a factor that is not a number of the type of x.
 Tensor scale(ComputeGraph& graph, const Tensor& x, double factor, std::string name = "scale");
 inline Tensor cast(ComputeGraph& graph, const Tensor& x, ScalarType type, std::string name = "cast") {
   return map(graph, x, std::move(name), [&](const Expr& v) { return program::cast(v, type); });
@@ -99,8 +99,8 @@ inline Tensor minimum(ComputeGraph& graph, const Tensor& a, const Tensor& b, std
   return map(graph, a, b, std::move(name), [](const Expr& x, const Expr& y) { return min(x, y); });
 }
 
-/// x plus one number a channel: bias [c] along dimension `axis` of x (the last by default).
-/// Throws `std::invalid_argument` when the bias does not have the channels of x.
+/// Adds one number per channel: bias [c] along dimension `axis` of x (the last by default). Throws
+/// `std::invalid_argument` if the bias does not have the channels of x.
 Tensor bias_add(ComputeGraph& graph, const Tensor& x, const Tensor& bias, int axis = -1, std::string name = "bias_add");
 
 }  // namespace tunewright::program::operators

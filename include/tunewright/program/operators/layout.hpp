@@ -11,18 +11,18 @@
 
 namespace tunewright::program::operators {
 
-/// Permutes dimensions: dimension d of the result is dimension `order[d]` of x; without an order, all are
-/// reversed. Throws `std::invalid_argument` unless `order` is a permutation.
+/// Permutes dimensions: dimension d of the result is dimension `order[d]` of x; without an order, all are reversed.
+/// Throws `std::invalid_argument` unless `order` is a permutation.
 Tensor transpose(ComputeGraph& graph, const Tensor& x, const std::vector<int>& order = {},
                  const std::string& name = "transpose");
 
-/// The same elements in row-major order under another shape. Throws `std::invalid_argument` when the number
-/// of elements differs.
+/// The same elements in row-major order with another shape. Throws `std::invalid_argument` if the number of elements
+/// differs.
 Tensor reshape(ComputeGraph& graph, const Tensor& x, const std::vector<std::int64_t>& shape,
                const std::string& name = "reshape");
 
-/// True when tensor `id` is what `reshape` makes: its elements are those of the one tensor it reads, in the same
-/// row-major order, so that both can share memory.
+/// Whether tensor `id` is a `reshape`: its elements are those of the single tensor it reads, in the same row-major
+/// order, so that both can share memory.
 [[nodiscard]] bool is_reshape(const ComputeGraph& graph, TensorId id);
 
 /// Part of a dimension: elements begin, begin + step, ..
@@ -32,17 +32,17 @@ struct SliceRange {
   std::int64_t extent = 1;  ///< of the result
   std::int64_t step = 1;
 };
-/// out[.., i, ..] = x[.., begin + i*step, ..]. Throws `std::invalid_argument` for a part that is not inside x, an
+/// out[.., i, ..] = x[.., begin + i*step, ..]. Throws `std::invalid_argument` for a range that is not inside x, and an
 /// extent or a step below 1.
 Tensor slice(ComputeGraph& graph, const Tensor& x, const SliceRange& range, const std::string& name = "slice");
 
-/// x repeated: dimensions of extent 1, and missing leading dimensions, are stretched to those of `shape`.
-/// Throws `std::invalid_argument` for a shape that x cannot be stretched to.
+/// x broadcast: dimensions of extent 1, and missing leading dimensions, are repeated to those of `shape`. Throws
+/// `std::invalid_argument` for a shape to which x does not broadcast.
 Tensor broadcast(ComputeGraph& graph, const Tensor& x, const std::vector<std::int64_t>& shape,
                  const std::string& name = "broadcast");
 
-/// Tensors one after the other along dimension `axis`; they agree in all other extents.
-/// Throws `std::invalid_argument` for no tensors, or tensors of different types, ranks or other extents.
+/// Concatenates tensors along dimension `axis`; all other extents must be equal. Throws `std::invalid_argument` for no
+/// tensors, and for different types, ranks or other extents.
 Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int axis = -1, const std::string& name = "concat");
 
 }  // namespace tunewright::program::operators
@@ -53,7 +53,7 @@ Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int axis = 
 
 namespace tunewright::program::operators::detail {
 
-/// Where the elements of a reshaped tensor are in the tensor before, for the axes `i` of the result.
+/// The indices into the tensor before a reshape, for the axes `i` of the result.
 TUNEWRIGHT_INLINE std::vector<IndexExpr> reshaped_indices(const std::vector<std::int64_t>& before,
                                                           const std::vector<std::int64_t>& after,
                                                           std::span<const IndexExpr> i) {

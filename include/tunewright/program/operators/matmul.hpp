@@ -22,8 +22,8 @@ struct MatmulOptions {
 /// out[i, j] = sum over k of a[i, k] * b[k, j], in the accumulator's type.
 ///
 /// Shapes: a [m, k] or, transposed, [k, m]; b [k, n] or [n, k]; result [m, n]. The operands have one type, or are int8
-/// and uint8. Throws `std::invalid_argument` for other ranks or types, different k, or an accumulator that does not
-/// hold the operands' values.
+///         and uint8. Throws `std::invalid_argument` for other ranks or types, different k, or an accumulator that
+///         cannot represent the operands' values.
 Tensor matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 
 struct MatmulShape {
@@ -32,13 +32,13 @@ struct MatmulShape {
   std::int64_t k = 1;
   bool transpose_a = false;
   bool transpose_b = false;
-  bool constant_b = false;  ///< `b` is a weight: it may be repacked ahead of time
+  bool constant_b = false;  ///< `b` is a weight, which may be packed ahead of time
   ScalarType type = ScalarType::Float32;
   std::optional<ScalarType> type_b{};  ///< where it differs from `type`: uint8 times int8
   std::optional<ScalarType> accumulator{};
 };
 
-/// One matrix product as a whole graph with inputs "A" and "B".
+/// A matrix product as a complete graph with inputs "A" and "B".
 [[nodiscard]] std::shared_ptr<const ComputeGraph> matmul_graph(const MatmulShape& s);
 
 }  // namespace tunewright::program::operators

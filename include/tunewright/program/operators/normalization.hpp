@@ -14,17 +14,16 @@ struct LayerNormOptions {
   std::string name = "layer_norm";
 };
 
-/// (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dimension, as three operators: sum, sum
-/// of squared deviations, normalise. The variance comes from deviations, not from squares, so it does not
-/// cancel.
+/// (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dimension, as three operators: sum, sum of
+/// squared deviations, normalise. The variance uses deviations, not squares, to avoid cancellation.
 ///
-/// Paper: Ba et al., arXiv 1607.06450. Shapes: x [.., c], gamma and beta [c]; result as x.
-/// Throws `std::invalid_argument` when gamma or beta do not have the length of the last dimension, and for a tensor
-/// that does not hold floating-point numbers.
+/// Paper: Ba et al., arXiv 1607.06450. Shapes: x [.., c], gamma and beta [c]; result as x. Throws
+///        `std::invalid_argument` if gamma or beta do not have the length of the last dimension, and unless the tensor
+///        has floating-point elements.
 Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const Tensor& gamma, const Tensor& beta,
                   const LayerNormOptions& options = {});
 
-/// Parameters of a batch normalisation, one number a channel each.
+/// Parameters of a batch normalisation, each with one number per channel.
 struct BatchNormParameters {
   Tensor gamma;
   Tensor beta;
@@ -38,12 +37,12 @@ struct BatchNormOptions {
   std::string name = "batch_norm";
 };
 
-/// Batch normalisation at inference, where mean and variance are constants: (x - mean) / sqrt(variance +
-/// epsilon) * gamma + beta. One elementwise operator.
+/// Batch normalisation at inference, with constant mean and variance: (x - mean) / sqrt(variance + epsilon) * gamma +
+/// beta. One elementwise operator.
 ///
-/// Paper: Ioffe and Szegedy, arXiv 1502.03167. Shapes: x any with c channels, parameters [c]; result as x.
-/// Throws `std::invalid_argument` when a parameter does not have one number a channel, and for a tensor that does not
-/// hold floating-point numbers.
+/// Paper: Ioffe and Szegedy, arXiv 1502.03167. Shapes: x any with c channels, parameters [c]; result as x. Throws
+///        `std::invalid_argument` if a parameter does not have one number per channel, and unless the tensor has
+///        floating-point elements.
 Tensor batch_norm(ComputeGraph& graph, const Tensor& x, const BatchNormParameters& parameters,
                   const BatchNormOptions& options = {});
 

@@ -22,18 +22,16 @@ struct PadOptions {
 
 namespace detail {
 
-/// index >= least and index <= most, leaving out what the range of the index makes certain; empty when all of
-/// it is.
+/// index >= least and index <= most, without conditions that the range of the index implies; empty if it implies both.
 [[nodiscard]] Expr guard(const IndexExpr& index, Range range, std::int64_t least, std::int64_t most);
 
 }  // namespace detail
 
-/// `x` surrounded by `value`: out[i..] = x[i - before..] where that exists, else `value`.
+/// `x` surrounded by `value`: out[i..] = x[i - before..] if that exists, else `value`.
 ///
-/// The body is a select whose untaken branch would be out of bounds, so it is never evaluated there. Returns
-/// `x` itself when nothing is added. Throws `std::invalid_argument` for negative amounts or a wrong number of
-/// them, and for a value that is no number of the type of x; among integers, and among truth values, an infinity
-/// stands for the end of the type.
+/// The body is a select whose untaken branch would be out of bounds, so it is never evaluated. Returns `x` itself if
+/// nothing is added. Throws `std::invalid_argument` for negative amounts or a wrong number of them, and for a value
+/// that is not a number of the type of x; for integers and Booleans, an infinity means the end of the type.
 Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& options);
 
 }  // namespace tunewright::program::operators

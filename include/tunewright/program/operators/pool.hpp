@@ -20,7 +20,7 @@ struct Pool2dOptions {
   PerDimension<2> kernel = 2;
   PerDimension<2> stride = 2;
   PerDimension<2> padding = 0;  ///< on both sides; smaller than the kernel
-  bool count_padding = false;   ///< average: divide by the whole window even where it hangs over the border
+  bool count_padding = false;   ///< average: divide by the whole window even where it overlaps the border
   Layout layout = Layout::ChannelsLast;
   std::string name = "pool2d";
 };
@@ -35,7 +35,7 @@ struct PoolWindows {
 
 PoolWindows pool_windows(const Tensor& x, const Pool2dOptions& options);
 
-/// The element under tap (r[0], r[1]) of the window at (h, w).
+/// The element at tap (r[0], r[1]) of the window at (h, w).
 template <class I, class R>
 Expr under_window(const Tensor& padded, const Pool2dOptions& options, I i, R r) {
   const ImageDimensions<2> dims{options.layout};
@@ -46,24 +46,24 @@ Expr under_window(const Tensor& padded, const Pool2dOptions& options, I i, R r) 
 
 }  // namespace detail
 
-/// Largest element under a moving window; the padding never wins.
+/// Maximum over a moving window; padding is ignored.
 ///
-/// Shapes: x [n, h, w, c], result [n, h', w', c] (or channels first), h' = (h + 2*padding - kernel) / stride
-/// + 1. Throws `std::invalid_argument` for a window that does not fit or lies wholly in the padding.
+/// Shapes: x [n, h, w, c], result [n, h', w', c] (or channels first), h' = (h + 2*padding - kernel) / stride + 1.
+///         Throws `std::invalid_argument` for a window that does not fit or is entirely in the padding.
 Tensor max_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {});
 
-/// Mean of the elements under a moving window, as two operators: sum and divide. Shapes and errors as
-/// `max_pool2d`; the elements must be floating-point numbers, too.
+/// Mean over a moving window, as two operators: sum and divide. Shapes and errors as `max_pool2d`; also throws unless
+/// the elements are floating-point numbers.
 Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {});
 
-/// Mean over the whole image of each channel, as two operators: sum and scale.
+/// Mean over the whole image per channel, as two operators: sum and scale.
 ///
-/// Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c]. Throws `std::invalid_argument` for other ranks and for a
-/// tensor that does not hold floating-point numbers.
+/// Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c]. Throws `std::invalid_argument` for other ranks and unless the
+///         tensor has floating-point elements.
 Tensor global_avg_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout = Layout::ChannelsLast,
                          const std::string& name = "global_avg_pool2d");
 
-/// Largest element of each channel. Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c].
+/// Maximum per channel. Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c].
 Tensor global_max_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout = Layout::ChannelsLast,
                          const std::string& name = "global_max_pool2d");
 

@@ -16,8 +16,8 @@ namespace tunewright::program::operators {
 
 namespace detail {
 
-/// Combines f(x) over the dimensions `over`, which disappear; negative ones count from the end, none stands
-/// for all.
+/// Combines f(x) over the dimensions `over`, which disappear; negative ones count from the end, and an empty list means
+/// all.
 template <class F>
 Tensor reduce_over(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over, Combiner combiner,
                    const std::string& name, const F& f) {
@@ -42,13 +42,13 @@ Tensor reduce_over(ComputeGraph& graph, const Tensor& x, const std::vector<int>&
   });
 }
 
-/// Number of elements of `x` behind each element of a tensor that it was reduced to.
+/// Number of elements of `x` per element of a tensor reduced from it.
 std::int64_t reduced_count(const Tensor& x, const Tensor& result);
 
 }  // namespace detail
 
-/// Sum over the dimensions `over`, which disappear from the shape; negative ones count from the end, none
-/// stands for all. Throws `std::invalid_argument` for a dimension that does not exist or is named twice.
+/// Sum over the dimensions `over`, which disappear from the shape; negative ones count from the end, and an empty list
+/// means all. Throws `std::invalid_argument` for an unknown or repeated dimension.
 inline Tensor sum(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
                   const std::string& name = "sum") {
   return detail::reduce_over(graph, x, over, Combiner::Sum, name, [](const Expr& v) { return v; });
@@ -63,8 +63,8 @@ inline Tensor min(ComputeGraph& graph, const Tensor& x, const std::vector<int>& 
                   const std::string& name = "min") {
   return detail::reduce_over(graph, x, over, Combiner::Min, name, [](const Expr& v) { return v; });
 }
-/// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`. Throws `std::invalid_argument` for a
-/// tensor that does not hold floating-point numbers, too.
+/// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`. Also throws `std::invalid_argument`
+/// unless the tensor has floating-point elements.
 Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "mean");
 /// Euclidean norm over the dimensions `over`, as two operators: sum of squares and square root; errors as `mean`.
 Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "norm");

@@ -16,11 +16,11 @@ struct SoftmaxOptions {
   std::string name = "softmax";
 };
 
-/// exp(x - max) / sum of exp(x - max) along one dimension, as four operators: max, exp, sum, divide.
-/// Subtracting the maximum keeps the exponentials from overflowing and changes nothing else.
+/// exp(x - max) / sum of exp(x - max) along one dimension, as four operators: max, exp, sum, divide. Subtracting the
+/// maximum prevents overflow of the exponentials.
 ///
-/// Shapes: x any rank of at least 1; result as x. Throws `std::invalid_argument` for a dimension that does
-/// not exist and for a tensor that does not hold floating-point numbers.
+/// Shapes: x any rank of at least 1; result as x. Throws `std::invalid_argument` for an unknown dimension and unless
+///         the tensor has floating-point elements.
 Tensor softmax(ComputeGraph& graph, const Tensor& x, const SoftmaxOptions& options = {});
 
 struct SoftmaxShape {
@@ -29,7 +29,7 @@ struct SoftmaxShape {
   ScalarType type = ScalarType::Float32;
 };
 
-/// Softmax of each row as a whole graph with input "data".
+/// Softmax of each row as a complete graph with input "data".
 [[nodiscard]] std::shared_ptr<const ComputeGraph> softmax_graph(const SoftmaxShape& s);
 
 }  // namespace tunewright::program::operators

@@ -13,20 +13,20 @@ namespace tunewright::program::operators {
 
 struct TransposedConv2dOptions {
   PerDimension<2> stride = 1;
-  PerDimension<2> padding = 0;         ///< of the convolution that this one is the transpose of
+  PerDimension<2> padding = 0;         ///< of the convolution whose transpose this is
   PerDimension<2> output_padding = 0;  ///< extra rows and columns at the far ends, below the stride
   Layout layout = Layout::ChannelsLast;
   std::string name = "transposed_conv2d";
 };
 
-/// The gradient of a convolution with respect to its input, also called deconvolution: each input element
-/// adds a scaled copy of the kernel to the output, `stride` apart. Two operators: the input is spread out
-/// (zeros in between and around), then convolved with the flipped kernel at stride 1.
+/// The gradient of a convolution with respect to its input, also called deconvolution: each input element adds a scaled
+/// copy of the kernel to the output, at distances of `stride`. Two operators: the input is dilated and padded with
+/// zeros, then convolved with the flipped kernel at stride 1.
 ///
-/// Shapes: channels last x [n, h, w, ci], weight [kh, kw, ci, co], result [n, h', w', co]; channels first x
-/// [n, ci, h, w], weight [ci, co, kh, kw], result [n, co, h', w']; h' = (h - 1)*stride - 2*padding + kh +
-/// output_padding. Throws `std::invalid_argument` for shapes that do not fit together, padding of the
-/// kernel's extent or more, or an output padding of the stride or more.
+/// Shapes: channels last x [n, h, w, ci], weight [kh, kw, ci, co], result [n, h', w', co]; channels first x [n, ci, h,
+///         w], weight [ci, co, kh, kw], result [n, co, h', w']; h' = (h - 1)*stride - 2*padding + kh + output_padding.
+///         Throws `std::invalid_argument` for inconsistent shapes, padding of at least the kernel's extent, or output
+///         padding of at least the stride.
 Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
                          const TransposedConv2dOptions& options = {});
 

@@ -31,8 +31,7 @@ struct ImageDimensions {
     for (const std::string& name : image_names<D>()) text += ", " + name;
     return text + (layout == Layout::ChannelsLast ? ", c]" : "]");
   }
-  /// Puts one entry an image dimension and one for the channels in the order of the layout, after that of the
-  /// batch.
+  /// Puts one entry per image dimension and one for the channels into the order of the layout, after that of the batch.
   template <class T>
   [[nodiscard]] std::vector<T> arrange(T batch, std::vector<T> image, T channel) const {
     std::vector<T> all{std::move(batch)};
@@ -43,7 +42,7 @@ struct ImageDimensions {
   }
 };
 
-/// A window of `kernel` taps, `dilation` apart, moved by `stride` over a dimension padded on both sides.
+/// A window of `kernel` taps at distance `dilation`, moved by `stride` over a dimension padded on both sides.
 struct Window {
   std::int64_t kernel = 1;
   std::int64_t stride = 1;
@@ -51,7 +50,7 @@ struct Window {
   std::int64_t dilation = 1;
 
   [[nodiscard]] std::int64_t span() const noexcept { return dilation * (kernel - 1) + 1; }
-  /// Positions of the window over `extent` elements. Throws `std::invalid_argument` when it fits nowhere.
+  /// Positions of the window over `extent` elements. Throws `std::invalid_argument` if it fits nowhere.
   [[nodiscard]] std::int64_t positions(std::string_view who, std::string_view dimension, std::int64_t extent) const;
 };
 

@@ -12,22 +12,22 @@
 
 namespace tunewright::study {
 
-/// What can be said of the candidates of a task from their records alone, whatever space they come from.
+/// Features of the candidates of a task, computed only from their records, for any space.
 struct DescribedCandidates {
   std::vector<std::size_t> records{};  ///< [N], positions among those given
   std::size_t columns = 0;             ///< D
   std::vector<float> features{};       ///< (N, D)
-  std::vector<double> bytes{};         ///< [N], what a program moves between memory and chip by model; 0: not known
-  std::string what{};                  ///< the columns, for people
+  std::vector<double> bytes{};         ///< [N], memory traffic of a program by the model; 0: unknown
+  std::string what{};                  ///< names of the columns, for messages
   std::size_t left_out = 0;            ///< records that could not be described
 };
 
-/// Describes candidates. Where configurations are schedules of the task's graph: the 164 columns of
-/// `features::PerStatement`, the rows of a program added, and the bytes that pass the last cache, on a GPU those that
-/// blocks fetch and store (as `drafts::Roofline` counts them). Where they are texts that hold equally many numbers, as
-/// those of a space of knobs do: sign(x) log2(1 + |x|) of these, and no bytes.
+/// Describes candidates. If configurations are schedules of the task's graph: the 164 columns of
+/// `features::PerStatement`, summed over the rows of a program, and the bytes that pass the last-level cache, or on a
+/// GPU those that blocks fetch and store (as in `drafts::Roofline`). If they are texts with equally many numbers, as
+/// those of spaces with knobs: sign(x) log2(1 + |x|) of these, and no bytes.
 ///
-/// Nothing is described where the texts are neither; `left_out` is then the number of records.
+/// If the texts are neither, nothing is described, and `left_out` is the number of records.
 /// Cost:        lowering each schedule, milliseconds.
 /// Determinism: a pure function of its arguments.
 [[nodiscard]] DescribedCandidates described_candidates(const Task& task, std::span<const Record> records);
@@ -53,7 +53,7 @@ struct DescribedCandidates {
 
 namespace tunewright::study::described_candidates_detail {
 
-/// Nothing where `config` is no schedule of the graph.
+/// Empty unless `config` is a schedule of the graph.
 inline std::optional<loops::LoopNest> nest_of(const Task& task, const std::string& config) {
   try {
     return loops::lower(schedule::Schedule{task.graph, schedule::steps_from_json(config)});

@@ -12,25 +12,25 @@
 
 namespace tunewright::study {
 
-/// A picture as a script of gnuplot that carries its own data, so that one file is all there is to keep or change.
+/// A plot as a gnuplot script with its own data, so that it is a single file.
 class Figure {
  public:
   /// Draws `<name>.svg`, `width` by `height` pixels.
   explicit Figure(std::string name, unsigned width = 900, unsigned height = 540);
 
-  /// A block of data, a row for each of `rows`; returns its name for `command`. Numbers that are not finite are gaps.
+  /// Adds a block of data, a row for each of `rows`; returns its name for `command`. Non-finite numbers are gaps.
   std::string add_data(std::span<const std::vector<double>> rows);
 
-  /// Appends a line to the script, behind all data.
+  /// Appends a line to the script, after all data.
   void command(const std::string& line) { commands_ += line + '\n'; }
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  /// Writes `<name>.gp` to the folder, which must exist, and returns its path. Throws `std::runtime_error` where it
-  /// cannot be written.
+  /// Writes `<name>.gp` to the existing folder and returns its path. Throws `std::runtime_error` if it cannot be
+  /// written.
   std::filesystem::path write(const std::filesystem::path& folder) const;
 
-  /// `text` as gnuplot quotes it.
+  /// `text` in gnuplot's quotes.
   [[nodiscard]] static std::string quoted(std::string_view text);
 
  private:
@@ -38,11 +38,11 @@ class Figure {
   std::size_t blocks_ = 0;
 };
 
-/// Has gnuplot draw scripts that `Figure::write` wrote, next to them. Returns the pictures; none where gnuplot is
-/// missing or fails, which leaves its message on stderr.
+/// Draws scripts written by `Figure::write` with gnuplot, next to them. Returns the images; none if gnuplot is missing
+/// or fails, with its message on stderr.
 [[nodiscard]] std::vector<std::filesystem::path> draw(std::span<const std::filesystem::path> scripts);
 
-/// `name` with all but letters, digits, '-' and '.' as '_', to be part of a file's name.
+/// `name` as a part of a file name: all characters except letters, digits, '-' and '.' become '_'.
 [[nodiscard]] std::string file_name(std::string_view name);
 
 }  // namespace tunewright::study

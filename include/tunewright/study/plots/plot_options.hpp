@@ -7,13 +7,13 @@
 
 namespace tunewright::study {
 
-/// A latency to compare with, such as that of a library: a line across "best so far".
+/// A latency for comparison, such as that of a library: a line in "best so far".
 struct ReferenceLine {
   std::string name;
   double seconds = 0;
 };
 
-/// How journals are drawn.
+/// Options for plots of journals.
 struct PlotOptions {
   std::vector<ReferenceLine> lines{};  ///< of every task that is drawn
   double peak_gflops = 0;              ///< of the machine; 0: the target's, which a GPU has

@@ -10,22 +10,22 @@
 
 namespace tunewright::study {
 
-/// Points in the plane in which they vary most.
+/// Points in the plane of their largest variance.
 struct PrincipalComponents {
   std::vector<std::array<double, 2>> points{};  ///< [N]
   std::array<double, 2> share{};                ///< of the variance of all columns that each axis shows, 0 to 1
 };
 
-/// The first two principal components of N points of D columns, row by row. Columns are brought to mean 0 and variance
-/// 1 first; those that do not vary are left out.
+/// The first two principal components of N points of D columns, row-major. Columns are first standardised; constant
+/// ones are omitted.
 ///
 ///   R = Z' Z / N,   R v1 = l1 v1,   R v2 = l2 v2,   share = l / trace R,   point = (z v1, z v2)
 ///
 /// Paper:       Hotelling, Analysis of a complex of statistical variables into principal components, Journal of
 ///              Educational Psychology 24, 1933.
-/// Errors:      `std::invalid_argument` for values that are not N whole rows, or not finite.
-/// Cost:        O(N D^2) for R and O(D^2) a step of the power iteration, 500 steps at most for each axis.
-/// Determinism: a pure function; the component of an axis that is largest is positive.
+/// Errors:      `std::invalid_argument` for values that are not N complete rows, or not finite.
+/// Cost:        O(N D^2) for R and O(D^2) per step of the power iteration, at most 500 steps per axis.
+/// Determinism: a pure function; the largest component of an axis is positive.
 [[nodiscard]] PrincipalComponents principal_components(std::span<const float> values, std::size_t columns);
 
 }  // namespace tunewright::study
@@ -40,7 +40,7 @@ struct PrincipalComponents {
 
 namespace tunewright::study::principal_components_detail {
 
-/// [N * columns] with mean 0 and variance 1; `columns` becomes the number of those that vary.
+/// [N * columns], standardised; `columns` becomes the number of columns that vary.
 inline std::vector<double> standardized(std::span<const float> values, std::size_t& columns) {
   const std::size_t rows = columns == 0 ? 0 : values.size() / columns;
   std::vector<std::vector<double>> kept;
@@ -68,7 +68,7 @@ inline double dot(std::span<const double> a, std::span<const double> b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-/// The eigenvector of the largest eigenvalue, orthogonal to `before` where that is given.
+/// The eigenvector of the largest eigenvalue, orthogonal to `before` if given.
 inline std::vector<double> leading(const std::vector<double>& matrix, std::size_t size,
                                    std::span<const double> before) {
   std::vector<double> axis(size), image(size);

@@ -27,7 +27,7 @@
 
 namespace tunewright::study {
 
-/// The pictures of one task; `plot_journals` says which.
+/// The plots of one task; see `plot_journals`.
 class TaskFigures {
  public:
   TaskFigures(std::string name, const data::MeasuredTask& measured, std::span<const std::string> files,
@@ -91,7 +91,7 @@ class TaskFigures {
     return text;
   }
 
-  /// At most as many records as a picture has points, evenly from all.
+  /// Evenly spaced records, at most as many as a plot has points.
   [[nodiscard]] std::vector<Record> thinned() const {
     const std::size_t all = measured_.records.size(), kept = std::min(all, options_.max_points);
     std::vector<Record> records;
@@ -228,7 +228,7 @@ class TaskFigures {
       else
         failed.push_back({x, y});
     }
-    // The fastest are drawn last, on top.
+    // The fastest points are drawn last, on top.
     std::sort(valid.begin(), valid.end(), [](const auto& a, const auto& b) { return a[2] < b[2]; });
     Figure picture = figure("explored_space", ("explored space, " + candidates.what).c_str());
     const auto axis = [&](std::size_t a) {

@@ -6,7 +6,7 @@
 
 namespace tunewright::networks::onnx {
 
-/// Operators that compute each element by itself: Relu, Clip, Gelu, Add, Where, Cast, .. All broadcast.
+/// Elementwise operators: Relu, Clip, Gelu, Add, Where, Cast, .. All broadcast.
 void add_elementwise(Operators& operators);
 
 }  // namespace tunewright::networks::onnx
@@ -23,8 +23,8 @@ namespace tunewright::networks::onnx::detail {
 
 using Elements = std::span<const Expr>;
 
-/// The type that numbers of ONNX's enumeration `TensorProto.DataType` have here; inputs and what is computed from them
-/// are int32 where the file has int64, since no index of a tensor is beyond it.
+/// The type for a number of ONNX's enumeration `TensorProto.DataType`. Inputs and values computed from them are int32
+/// where the file has int64, because no tensor index exceeds it.
 TUNEWRIGHT_INLINE ScalarType element_type(const Call& call, std::int64_t number, bool known) {
   switch (number) {
     case 1: return ScalarType::Float32;
@@ -42,7 +42,7 @@ TUNEWRIGHT_INLINE ScalarType element_type(const Call& call, std::int64_t number,
                    "use float, double, float16, bfloat16, int8, uint8, int32, int64 or bool");
 }
 
-/// A function of the elements of as many inputs.
+/// An elementwise function of as many inputs as it has parameters.
 template <class F>
 Operator pointwise(std::string name, std::size_t count, F f) {
   return [name = std::move(name), count, f](Emitter& emitter, const Call& call) -> std::vector<Value> {
@@ -63,7 +63,8 @@ Operator variadic(const std::string& name, F f) {
   };
 }
 
-/// Whole and half powers by products and roots; others would need a logarithm, which has no sign.
+/// Integer and half-integer powers by products and roots; others would need a logarithm, which fails for negative
+/// numbers.
 TUNEWRIGHT_INLINE std::vector<Value> power(Emitter& emitter, const Call& call) {
   const double exponent = call.known_number(1, "Y");
   const bool is_root = exponent == 0.5 || exponent == -0.5;
@@ -110,7 +111,7 @@ TUNEWRIGHT_INLINE std::vector<Value> cast(Emitter& emitter, const Call& call) {
   return {emitter.elementwise("cast", {x}, [&](Elements e) { return program::cast(e[0], type); })};
 }
 
-/// The remainder of integers, which has the sign of the divisor, or with `fmod` that of the dividend.
+/// The remainder of integers with the sign of the divisor or, with `fmod`, of the dividend.
 TUNEWRIGHT_INLINE std::vector<Value> remainder(Emitter& emitter, const Call& call) {
   if (is_float(call.input(0).type)) call.unsupported("A", "it holds fractions", "take remainders of integers");
   const bool follows_dividend = call.whole("fmod", 0) != 0;
@@ -123,7 +124,7 @@ TUNEWRIGHT_INLINE std::vector<Value> remainder(Emitter& emitter, const Call& cal
   })};
 }
 
-/// Identity, and Dropout, which at inference is one.
+/// Identity, and Dropout, which is the identity at inference.
 TUNEWRIGHT_INLINE std::vector<Value> same(Emitter&, const Call& call) {
   if (call.node.op == "Dropout") {
     const bool trains = call.has(2) && call.known_number(2, "training_mode") != 0;

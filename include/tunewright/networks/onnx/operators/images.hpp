@@ -31,7 +31,7 @@ inline const std::vector<int>& channels_last() {
   return order;
 }
 
-/// An image of the graph as a value, whose shape is channels first.
+/// An image of the graph as a value with a channels-first shape.
 TUNEWRIGHT_INLINE Value image(const Tensor& stored) {
   const Shape& s = stored.shape;
   return {{s[0], s[3], s[1], s[2]}, stored.type, channels_last(), nullptr, stored};
@@ -46,7 +46,7 @@ TUNEWRIGHT_INLINE const Value& image_input(const Call& call) {
   return x;
 }
 
-/// How a window moves over an image: what attributes of convolutions and poolings say.
+/// Window parameters of convolutions and poolings, from their attributes.
 struct Windows {
   std::array<std::int64_t, 2> kernel{};
   std::array<std::int64_t, 2> stride{1, 1};
@@ -73,7 +73,7 @@ TUNEWRIGHT_INLINE std::array<std::int64_t, 2> pair_of(const Call& call, const st
   return {numbers[0], numbers[1]};
 }
 
-/// The windows of a call over an image of extents `image`; `round_up` lets one more hang over the end.
+/// The windows of a call on an image of extents `image`; `round_up` allows one more that extends over the end.
 TUNEWRIGHT_INLINE Windows windows_of(const Call& call, std::array<std::int64_t, 2> image,
                                      std::array<std::int64_t, 2> kernel, bool round_up = false) {
   Windows w;
@@ -106,7 +106,7 @@ TUNEWRIGHT_INLINE Windows windows_of(const Call& call, std::array<std::int64_t, 
     if (round_up) {
       const std::int64_t room = image[d] + w.before[d] + w.after[d] - span;
       const std::int64_t rest = room < 0 ? 0 : room % w.stride[d];
-      // A window that would begin in the padding behind the image is left out.
+      // A window that would start in the padding after the image is omitted.
       const bool begins_inside = (room / w.stride[d] + 1) * w.stride[d] < image[d] + w.before[d];
       if (rest != 0 && begins_inside) w.after[d] += w.stride[d] - rest;
     }
@@ -195,7 +195,7 @@ TUNEWRIGHT_INLINE std::vector<Value> pooling(Emitter& emitter, const Call& call)
     data = padded(emitter, data, w, -std::numeric_limits<double>::infinity(), options.name);
     return {image(op::max_pool2d(emitter.graph(), data, options))};
   }
-  // The mean over whole windows, times the window over what of it counts.
+  // The mean over whole windows, corrected by the number of counted elements.
   Value mean = image(op::avg_pool2d(emitter.graph(), padded(emitter, data, w, 0, options.name), options));
   const auto given = pair_of(call, "kernel_shape", {1, 1}, 1);
   const Windows unrounded = windows_of(call, {x.shape[2], x.shape[3]}, given);
@@ -216,7 +216,7 @@ TUNEWRIGHT_INLINE std::vector<Value> pooling(Emitter& emitter, const Call& call)
   return {emitter.elementwise(options.name, {mean, factor}, [](auto e) { return e[0] * e[1]; })};
 }
 
-/// One reduction over h and w, of which nothing but a shape of extents 1 is left.
+/// One reduction over h and w, which remain with extent 1.
 TUNEWRIGHT_INLINE std::vector<Value> global_pooling(Emitter& emitter, const Call& call) {
   namespace op = program::operators;
   const Value& x = image_input(call);
@@ -226,7 +226,7 @@ TUNEWRIGHT_INLINE std::vector<Value> global_pooling(Emitter& emitter, const Call
   return {Value{{x.shape[0], x.shape[1], 1, 1}, result.type, {0, 1}, nullptr, result}};
 }
 
-/// A scale and a shift of each channel. Those behind a convolution are part of its weights before this is called.
+/// A scale and a shift per channel. Normalisations after a convolution are already folded into its weights.
 TUNEWRIGHT_INLINE std::vector<Value> batch_normalization(Emitter& emitter, const Call& call) {
   const Value& x = call.input(0);
   if (x.shape.size() < 2) call.refuse("its input has no channels; give [n, c, ..]");

@@ -20,7 +20,7 @@ void add_matrices(Operators& operators);
 
 namespace tunewright::networks::onnx::detail {
 
-/// The value with its dimensions permuted, without moving anything.
+/// The value with its dimensions permuted, without copying.
 TUNEWRIGHT_INLINE Value permuted(const Value& value, const std::vector<std::size_t>& source) {
   Value result = value;
   std::vector<int> place(source.size());
@@ -100,7 +100,7 @@ TUNEWRIGHT_INLINE std::vector<Value> gemm(Emitter& emitter, const Call& call) {
   return {result};
 }
 
-/// Place of dimension `d` in what is stored of `value` when all its dimensions of extent above 1, and `d`, are.
+/// A storage order of `value` with all dimensions of extent above 1 and `d`, and the position of `d` in it.
 TUNEWRIGHT_INLINE std::pair<std::vector<int>, std::size_t> order_with(const Value& value, std::size_t d) {
   std::vector<int> order = Emitter::order_of(value.shape, {value});
   const auto found = std::find(order.begin(), order.end(), static_cast<int>(d));
@@ -150,7 +150,7 @@ TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const
     }
     return emitter.natural(emitter.reshape(call.input(i), {columns}));
   };
-  // The operator normalises along what is stored last.
+  // The operator normalises along the last stored dimension.
   std::vector<int> order;
   for (const int d : Emitter::order_of(x.shape, {x}))
     if (d != static_cast<int>(axis)) order.push_back(d);

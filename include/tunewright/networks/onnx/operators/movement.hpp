@@ -6,7 +6,7 @@
 
 namespace tunewright::networks::onnx {
 
-/// Operators that move elements or tell of shapes: Reshape, Transpose, Concat, Split, Slice, Gather, Shape, ..
+/// Operators that move elements or return shapes: Reshape, Transpose, Concat, Split, Slice, Gather, Shape, ..
 void add_movement(Operators& operators);
 
 }  // namespace tunewright::networks::onnx
@@ -101,7 +101,7 @@ TUNEWRIGHT_INLINE std::vector<Value> unsqueeze(Emitter& emitter, const Call& cal
   return {emitter.reshape(x, shape)};
 }
 
-/// The value stretched to a shape that it broadcasts to, without storing anything twice.
+/// The value broadcast to a shape without copying.
 TUNEWRIGHT_INLINE Value stretched(const Value& value, const Shape& shape) {
   Value result = value;
   const int missing = static_cast<int>(shape.size() - value.shape.size());
@@ -176,7 +176,7 @@ TUNEWRIGHT_INLINE Value part_of(Emitter& emitter, const Value& x, const std::vec
   for (const Part& part : parts) shape.push_back(part.extent);
   if (shape == x.shape && std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.step == 1; })) return x;
   const std::vector<int> order = Emitter::order_of(x.shape, {x});
-  // A dimension that is left with one element keeps its place unless it repeats.
+  // A dimension with one remaining element keeps its position unless it repeats.
   return emitter.compute("slice", shape, order, [&](auto i) {
     Indices indices(i.begin(), i.end());
     for (std::size_t d = 0; d < parts.size(); ++d) indices[d] = indices[d] * parts[d].step + parts[d].begin;
@@ -228,7 +228,7 @@ TUNEWRIGHT_INLINE std::vector<Value> slice(Emitter& emitter, const Call& call) {
     parts[d] = {begin, std::max<std::int64_t>(count, 0), step};
   }
   if (std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.extent == 0; })) {
-    // Lists of extents may be empty; Concat passes over them.
+    // Lists of extents may be empty; Concat skips them.
     Shape shape;
     for (const Part& part : parts) shape.push_back(part.extent);
     return {known_value(call.node.name, reference::Array(x.type, shape))};
@@ -264,7 +264,7 @@ TUNEWRIGHT_INLINE std::vector<Value> split(Emitter& emitter, const Call& call) {
   return parts;
 }
 
-/// The input of the graph that a value is, when it is one under another shape at most.
+/// The graph input behind a value, if the value is an input or a reshaped one.
 TUNEWRIGHT_INLINE std::optional<TensorId> graph_input(Emitter& emitter, const Value& value) {
   TensorId id = value.tensor.id;
   while (program::operators::is_reshape(emitter.graph(), id)) id = emitter.graph().producers(id)[0];
@@ -302,7 +302,7 @@ TUNEWRIGHT_INLINE Value gathered_parts(Emitter& emitter, const Call& call, const
   return emitter.reshape(part_of(emitter, x, parts), shape);
 }
 
-/// Elements of known values at known places.
+/// Elements of known values at known positions.
 TUNEWRIGHT_INLINE Value gathered_known(const Call& call, const Value& x, std::size_t axis, const Value& picked) {
   const reference::Array from = in_natural_order(x);
   const std::vector<double> places = known_elements(picked);
