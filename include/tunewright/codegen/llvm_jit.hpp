@@ -17,7 +17,9 @@ class LoadedKernel {
   LoadedKernel(tunewright_kernel entry, std::shared_ptr<void> code) : entry_(entry), code_(std::move(code)) {}
   [[nodiscard]] explicit operator bool() const noexcept { return entry_ != nullptr; }
   [[nodiscard]] tunewright_kernel function() const noexcept { return entry_; }
-  void operator()(void* const* buffers, const tunewright_runtime* runtime) const { entry_(buffers, runtime); }
+  TUNEWRIGHT_CALLS_COMPILED_CODE void operator()(void* const* buffers, const tunewright_runtime* runtime) const {
+    entry_(buffers, runtime);
+  }
 
  private:
   tunewright_kernel entry_ = nullptr;

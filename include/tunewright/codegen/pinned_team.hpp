@@ -82,7 +82,7 @@ TUNEWRIGHT_INLINE PinnedTeam::PinnedTeam(unsigned threads, std::span<const int> 
           at_least_one(threads) - 1, {std::chrono::microseconds(spin_microseconds), caller_watch},
           [this](unsigned worker) { help(worker); }, [this](unsigned worker) { prepare(worker); }) {}
 
-TUNEWRIGHT_INLINE void PinnedTeam::run(std::int64_t count, Part body, void* context) {
+TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::run(std::int64_t count, Part body, void* context) {
   if (count <= 0) return;
   std::unique_lock lock(mutex_, std::defer_lock);
   if (helpers_.count() == 0 || count == 1 || inside_loop() || !lock.try_lock()) {
@@ -119,7 +119,7 @@ TUNEWRIGHT_INLINE void PinnedTeam::prepare(unsigned worker) {
   static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof set, &set));
 }
 
-TUNEWRIGHT_INLINE void PinnedTeam::help(unsigned worker) const {
+TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::help(unsigned worker) const {
   if (worker >= job_.parts) return;
   job_.body(job_.context, job_.count * worker / job_.parts, job_.count * (worker + 1) / job_.parts);
 }

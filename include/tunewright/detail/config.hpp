@@ -16,6 +16,14 @@
 // These are the only macros that other headers may use. docs/design/separate_compilation.md tells how to use separate
 // compilation and where its seams are.
 
+// Marks functions that call code which the library compiled. Clang's UndefinedBehaviorSanitizer reads the type of a
+// function from the bytes before it; before such code there are none, and what is there may not be readable.
+#if defined(__clang__)
+#define TUNEWRIGHT_CALLS_COMPILED_CODE __attribute__((no_sanitize("function")))
+#else
+#define TUNEWRIGHT_CALLS_COMPILED_CODE
+#endif
+
 // Units: what is compiled together, one bit each. All headers of a unit belong to one component.
 #define TUNEWRIGHT_UNIT_core 0x1
 #define TUNEWRIGHT_UNIT_models 0x2

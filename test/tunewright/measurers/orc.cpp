@@ -47,6 +47,8 @@ OrcJit quick() { return test::with_short_repeats(OrcJit{}); }
 // A sanitizer opens pipes to see whether memory is there, and takes a process without descriptors for one without.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool needs_descriptors = true;
+#elif defined(__has_feature)
+constexpr bool needs_descriptors = __has_feature(address_sanitizer);
 #else
 constexpr bool needs_descriptors = false;
 #endif

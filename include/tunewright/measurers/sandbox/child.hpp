@@ -109,7 +109,10 @@ class Child {
 
   static void allow(pid_t thread, std::span<const int> processors);
 
-  static void call(const Bound& bound) { bound.code.entry(bound.arguments.data(), bound.runtime); }
+  static void call(const Bound& bound) { call(bound, bound.runtime); }
+  TUNEWRIGHT_CALLS_COMPILED_CODE static void call(const Bound& bound, const codegen::tunewright_runtime* runtime) {
+    bound.code.entry(bound.arguments.data(), runtime);
+  }
 
   /// What parts of calls tell of a kernel, for which `extrapolate` says when that is enough. The first part is the
   /// checked call where it is whole.
@@ -215,8 +218,7 @@ TUNEWRIGHT_INLINE void Child::measure(const Mapping& mapping, const Request& req
 TUNEWRIGHT_INLINE std::optional<Series> Child::time_parts(Bound& bound, const Request& request) {
   PartialCall part(*bound.runtime, request.protocol.partial_call_seconds);
   const auto time = [&] {
-    return part.time(
-        [&](const codegen::tunewright_runtime* runtime) { bound.code.entry(bound.arguments.data(), runtime); });
+    return part.time([&](const codegen::tunewright_runtime* runtime) { call(bound, runtime); });
   };
   poison(bound);
   const PartialTime first = time();

@@ -99,7 +99,8 @@ TUNEWRIGHT_INLINE void PartialCall::run(std::int64_t count, Body body, void* con
   complete_ = complete_ && loop.complete;
 }
 
-TUNEWRIGHT_INLINE void PartialCall::run_part(void* context, std::int64_t begin, std::int64_t end) {
+TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PartialCall::run_part(void* context, std::int64_t begin,
+                                                                            std::int64_t end) {
   Loop& loop = *static_cast<Loop*>(context);
   const Clock::time_point start = Clock::now();
   std::int64_t next = begin;

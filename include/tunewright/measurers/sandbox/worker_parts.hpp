@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/confinement.hpp"
 
 namespace tunewright::measurers {
@@ -32,10 +33,10 @@ using RuntimeFactory = std::function<HostRuntime(unsigned threads, std::span<con
 
 /// Runs parallel loops on the calling thread.
 [[nodiscard]] inline HostRuntime serial_runtime(unsigned /*threads*/ = 1, std::span<const int> /*processors*/ = {}) {
-  static const codegen::tunewright_runtime serial{
-      [](const codegen::tunewright_runtime*, std::int64_t count, void (*body)(void*, std::int64_t, std::int64_t),
-         void* context) { body(context, 0, count); },
-      nullptr};
+  static const codegen::tunewright_runtime serial{[](const codegen::tunewright_runtime*, std::int64_t count,
+                                                     void (*body)(void*, std::int64_t, std::int64_t), void* context)
+                                                      TUNEWRIGHT_CALLS_COMPILED_CODE { body(context, 0, count); },
+                                                  nullptr};
   return {&serial, nullptr};
 }
 

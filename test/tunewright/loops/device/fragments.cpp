@@ -189,12 +189,12 @@ TEST_CASE("descriptors of warp groups: 64 rows, 32 bytes of terms, for compute c
       CHECK(intrinsic->sums_of_thread() == columns / 2);
       const LoopNest nest =
           loops::lower(test::tensorized_matmul(product(64, 256, 64, type), instruction, {}).schedule());
-      Target plain = gpu_target("H100");
-      CHECK(loops::exceeded_limit(nest, plain).empty());
-      CHECK(schedule::is_on(*intrinsic, plain));
-      plain.architecture = "sm_90";
-      CHECK_FALSE(schedule::is_on(*intrinsic, plain));
-      CHECK(loops::exceeded_limit(nest, plain) == "tensor instruction the device lacks");
+      Target hopper = gpu_target("H100");
+      CHECK(loops::exceeded_limit(nest, hopper).empty());
+      CHECK(schedule::is_on(*intrinsic, hopper));
+      hopper.architecture = "sm_90";
+      CHECK_FALSE(schedule::is_on(*intrinsic, hopper));
+      CHECK(loops::exceeded_limit(nest, hopper) == "tensor instruction the device lacks");
       CHECK(loops::exceeded_limit(nest, gpu_target("A100")) == "tensor instruction the device lacks");
     }
   }
