@@ -3,12 +3,14 @@
 // Tuned kernels against the best library that has the operator, both in one run and both held to one instruction set.
 //
 //   bench_cpu_kernels [--isa=sse4.2|avx2|avx512|amx|native] [--threads=N] [--journal=FILE] [--trials=N]
-//                     [--random_shapes=SEED] [Google Benchmark options]
+//                     [--seconds_per_kernel=S] [--seed=N] [--random_shapes=SEED] [Google Benchmark options]
 //
-// Each kernel is tuned for the instruction set (native) and the threads (one a core) with at most N trials (500), or
-// taken from the journal as far as that goes; what is measured goes to the journal. Libraries are told the same and are
-// tried first: one that does not keep to it is reported, and not compared with. `--random_shapes` compares kernels that
-// nobody chose instead of the listed ones; suite.hpp and random_shapes.hpp say which there are.
+// Each kernel is tuned for the instruction set (native) and the threads (one a core) with at most N trials (500) and S
+// seconds, or taken from the journal as far as that goes; what is measured goes to the journal. The four fastest
+// candidates are compared; with a limit of seconds only the fastest, which is what the search knows by then. Libraries
+// are told the same and are tried first: one that does not keep to it is reported, and not compared with.
+// `--random_shapes` compares kernels that nobody chose instead of the listed ones; suite.hpp and random_shapes.hpp say
+// which there are.
 //
 // Counters: ratio_vs_best_library (library time / ours, above 1 is faster), fraction_of_peak (of the fused multiply-add
 // peak of float32 of the instruction set, measured in the same run), gflops, tuning_seconds, trials, failed; where
@@ -18,6 +20,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -52,7 +55,7 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
   const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
   try {
     const bench::KernelRun run = bench::tune_alone(tuner, task, settings);
-    const std::vector<schedule::Schedule> best = run.history.fastest(4);
+    const std::vector<schedule::Schedule> best = run.history.fastest(settings.seconds_per_kernel ? 1 : 4);
     bench::Comparison result;
     for (auto _ : state) {
       result = bench::compare(tuner.parts().measurer, task, kernel_case, best);
@@ -113,7 +116,7 @@ void report(const std::vector<bench::RestrictionReport>& reports) {
 int main(int argc, char** argv) try {
   std::vector<char*> arguments(argv, argv + argc);
   arguments.push_back(nullptr);
-  const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
+  bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
   const Target host = host_target();
   Target target = bench::held_to(host, settings.instructions);
   if (settings.threads) target = target.with_threads(*settings.threads);
@@ -136,7 +139,13 @@ int main(int argc, char** argv) try {
   if (!settings.random_shapes) {
     for (bench::KernelCase& narrow : bench::narrow_cases(peers)) cases.push_back(std::move(narrow));
   }
-  bench::KernelTuner tuner = bench::kernel_tuner(1, host.threads);
+  const auto before_construction = std::chrono::steady_clock::now();
+  bench::KernelTuner tuner = bench::kernel_tuner(settings.seed, host.threads);
+  if (settings.seconds_per_kernel) {
+    *settings.seconds_per_kernel -= std::chrono::steady_clock::now() - before_construction;
+    if (*settings.seconds_per_kernel <= Seconds(0))
+      throw std::invalid_argument("seconds_per_kernel is less than the construction of the tuner takes; give more");
+  }
   bench::ComparisonSummary summary;
   const auto register_once = [](const std::string& name, auto run) {
     benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);

@@ -149,7 +149,7 @@ int main(int argc, char** argv) try {
   if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder at '" + folder + "'");
   exports() = {folder, host.threads, host_processors()};
   {
-    bench::KernelTuner tuner = bench::kernel_tuner(1, host.threads);
+    bench::KernelTuner tuner = bench::kernel_tuner(settings.seed, host.threads);
     for (std::size_t c = 0; c < cases.size(); ++c) {
       benchmark::RegisterBenchmark(
           cases[c].name.c_str(),

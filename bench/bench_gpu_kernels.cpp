@@ -278,7 +278,8 @@ Json summary_of(const Results& results, const std::vector<Case>& cases) {
 template <class AnyTuner>
 auto tune(AnyTuner& tuner, const Task& task, const Options& options, double seconds) {
   tuner.parts().training = {};  // each kernel is tuned on its own, whatever ran before it
-  const Budget budget{.trials = options.tuning.trials, .time = Seconds(seconds)};
+  const Budget budget{.trials = options.tuning.trials,
+                      .time = std::min(Seconds(seconds), options.tuning.seconds_per_kernel.value_or(Budget{}.time))};
   if (!options.tuning.journal) return tuner.run(task, budget, Progress{});
   data::Journal journal{{.path = *options.tuning.journal, .many_tasks = true}};
   return tuner.run(task, budget, journal, Progress{});
@@ -443,11 +444,13 @@ int main(int argc, char** argv) try {
   }
   using Space = spaces::MultiLevelTiling;
   if (options.random) {
-    Tuner<recipes::Random<Space, measurers::Nvrtc>> tuner{{.seed = 1, .threads = hardware_threads()}};
+    Tuner<recipes::Random<Space, measurers::Nvrtc>> tuner{{.seed = options.tuning.seed, .threads = hardware_threads()}};
     return run_all(tuner, options);
   }
   Tuner<recipes::AnsorQuick<Space, measurers::Nvrtc>> tuner{
-      {.model = {.objective = models::gbdt::Objective::RankPairwise}, .seed = 1, .threads = hardware_threads()}};
+      {.model = {.objective = models::gbdt::Objective::RankPairwise},
+       .seed = options.tuning.seed,
+       .threads = hardware_threads()}};
   return run_all(tuner, options);
 } catch (const std::exception& error) {
   std::cerr << "bench_gpu_kernels: " << error.what() << '\n';

@@ -42,7 +42,8 @@ inline KernelTuner kernel_tuner(std::uint64_t seed, unsigned threads) {
 inline KernelRun tune_alone(KernelTuner& tuner, const Task& task, const TuningOptions& settings) {
   tuner.parts().training = {};
   tuner.parts().model.ensemble = {};
-  const Budget budget{.trials = settings.trials};
+  Budget budget{.trials = settings.trials};
+  if (settings.seconds_per_kernel) budget.time = *settings.seconds_per_kernel;
   if (!settings.journal) return tuner.run(task, budget, Progress{});
   data::Journal journal{{.path = *settings.journal, .many_tasks = true}};
   return tuner.run(task, budget, journal, Progress{});

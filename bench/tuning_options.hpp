@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "instruction_sets.hpp"
+#include "tunewright/core/outcome.hpp"
 
 /// What benchmarks that tune kernels are told.
 namespace tunewright::bench {
@@ -21,6 +23,8 @@ namespace tunewright::bench {
 struct TuningOptions {
   std::optional<std::string> journal;                    ///< --journal=FILE
   std::size_t trials = 500;                              ///< --trials=N
+  std::optional<Seconds> seconds_per_kernel;             ///< --seconds_per_kernel=S, the tuner's construction included
+  std::uint64_t seed = 1;                                ///< --seed=N
   InstructionSet instructions = InstructionSet::Native;  ///< --isa=NAME
   std::optional<unsigned> threads;                       ///< --threads=N; without, one a core
   std::optional<std::uint64_t> random_shapes;            ///< --random_shapes=SEED
@@ -40,6 +44,17 @@ struct TuningOptions {
   return number;
 }
 
+/// A positive number of seconds as somebody wrote it. Throws `std::invalid_argument` for anything else.
+[[nodiscard]] inline Seconds parse_seconds(std::string_view text, const std::string& what) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || !std::isfinite(seconds)) {
+    throw std::invalid_argument("'" + std::string(text) + "' was given for " + what +
+                                "; give a positive number of seconds");
+  }
+  return Seconds(seconds);
+}
+
 /// A number of trials as somebody wrote it. Throws `std::invalid_argument` for what is none.
 [[nodiscard]] inline std::size_t parse_trials(std::string_view text) {
   return parse_number(text, "trials", 1, std::numeric_limits<std::uint64_t>::max());
@@ -57,6 +72,10 @@ inline TuningOptions take_tuning_options(int& argc, char** argv) {
       options.journal = value;
     else if (option == "--trials=")
       options.trials = parse_trials(value);
+    else if (option == "--seconds_per_kernel=")
+      options.seconds_per_kernel = parse_seconds(value, "seconds_per_kernel");
+    else if (option == "--seed=")
+      options.seed = parse_number(value, "seed", 0, std::numeric_limits<std::uint64_t>::max());
     else if (option == "--isa=")
       options.instructions = parse_instruction_set(value);
     else if (option == "--threads=")

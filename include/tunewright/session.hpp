@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tunewright/core/history.hpp"
+#include "tunewright/core/latency.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/core/parallel.hpp"
 #include "tunewright/core/reason_counts.hpp"
@@ -120,29 +121,18 @@ class Session {
     return batch;
   }
 
-  /// Lowers and measures a batch with the measurer of the recipe; `sink` receives each outcome as soon as it is known.
+  /// Lowers and measures a batch, or some of it, with the measurer of the recipe; `sink` receives each outcome as soon
+  /// as it is known.
   [[nodiscard]] std::vector<Outcome> measure(std::span<const Candidate<Config>> batch, const OutcomeSink& sink = {}) {
     if constexpr (BestAwareMeasurer<typename Recipe::measurer>) {
       // Also without a best, because the measurer may remember that of another search.
       const auto* best = history_.best();
-      parts_.measurer.note_best(state_.task, Seconds(best != nullptr ? best->cost_s() : 0));
+      parts_.measurer.note_best(state_.task,
+                                best != nullptr ? best_with(state_.untold_best, best->outcome) : state_.untold_best);
     }
-    if constexpr (features::NestFeaturizerFor<typename Recipe::featurizer, Space>) {
-      auto describer = parts_.featurizer.describer();
-      FeatureBatch x(width_of(parts_.featurizer.schema()));
-      const auto describe = [&](std::size_t slot, const program_t<Space>* program) {
-        if (state_.asked.contains(batch[slot].key)) return;
-        x.clear();
-        if (program != nullptr)
-          features::describe_or_leave_out(describer, *program, state_.task, x);
-        else
-          x.close_program();
-        state_.asked.add(std::span(&batch[slot].key, 1), x);
-      };
-      return measurers::measure_batch(parts_.space, state_.task, parts_.measurer, batch, sink, describe);
-    } else {
-      return measurers::measure_batch(parts_.space, state_.task, parts_.measurer, batch, sink);
-    }
+    std::vector<Outcome> outcomes = lower_and_measure(batch, sink);
+    for (const Outcome& outcome : outcomes) state_.untold_best = best_with(state_.untold_best, outcome);
+    return outcomes;
   }
 
   /// Takes the outcomes of `batch`, one per candidate, in the same order. Throws `std::invalid_argument`, before
@@ -194,6 +184,26 @@ class Session {
   }
 
  private:
+  [[nodiscard]] std::vector<Outcome> lower_and_measure(std::span<const Candidate<Config>> batch,
+                                                       const OutcomeSink& sink) {
+    if constexpr (features::NestFeaturizerFor<typename Recipe::featurizer, Space>) {
+      auto describer = parts_.featurizer.describer();
+      FeatureBatch x(width_of(parts_.featurizer.schema()));
+      const auto describe = [&](std::size_t slot, const program_t<Space>* program) {
+        if (state_.asked.contains(batch[slot].key)) return;
+        x.clear();
+        if (program != nullptr)
+          features::describe_or_leave_out(describer, *program, state_.task, x);
+        else
+          x.close_program();
+        state_.asked.add(std::span(&batch[slot].key, 1), x);
+      };
+      return measurers::measure_batch(parts_.space, state_.task, parts_.measurer, batch, sink, describe);
+    } else {
+      return measurers::measure_batch(parts_.space, state_.task, parts_.measurer, batch, sink);
+    }
+  }
+
   enum Stream : std::uint64_t { explore_stream, draw_stream, select_stream };  // generators of a round
   static constexpr bool has_draft = CandidateRanking<Recipe>::has_draft;
   static constexpr std::size_t max_seeds = 512;  // more than any explorer starts from
@@ -316,6 +326,7 @@ class Session {
   void take(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes, bool recalled) {
     const ToldBatch told(batch, outcomes);
     told.check(history_.keys());
+    state_.untold_best = Seconds(0);
     std::vector<Config> configs;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       history_.append({batch[i], outcomes[i], recalled});

@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -92,19 +94,27 @@ struct Tuner : CheckedParts<Recipe>::type {
       }
       read_clock();
       [[maybe_unused]] Seconds searching = status.elapsed - asked;
-      const auto outcomes = session.measure(batch, [&](std::size_t slot, const Outcome& outcome) {
-        status.count(outcome);
+      const std::span<const Candidate<Config>> all(batch);
+      std::vector<Outcome> outcomes;  // of the first candidates: the rest of a batch is dropped when time is up
+      do {
+        const auto next = all.subspan(outcomes.size())
+                              .first(trials_before_next_look(budget, status.trials - status.recalled, status.elapsed,
+                                                             all.size() - outcomes.size()));
+        auto measured_next = session.measure(next, [&](std::size_t slot, const Outcome& outcome) {
+          status.count(outcome);
+          read_clock();
+          if constexpr ((observers::SeesRecords<std::remove_reference_t<Observers>> || ...)) {
+            Record record = session.record(next[slot], outcome);
+            record.search_time = std::exchange(searching, Seconds(0));
+            record.learn_time = std::exchange(learning, Seconds(0));
+            (observers::record(observers, std::as_const(record), std::as_const(status)), ...);
+          }
+        });
+        std::move(measured_next.begin(), measured_next.end(), std::back_inserter(outcomes));
         read_clock();
-        if constexpr ((observers::SeesRecords<std::remove_reference_t<Observers>> || ...)) {
-          Record record = session.record(batch[slot], outcome);
-          record.search_time = std::exchange(searching, Seconds(0));
-          record.learn_time = std::exchange(learning, Seconds(0));
-          (observers::record(observers, std::as_const(record), std::as_const(status)), ...);
-        }
-      });
-      read_clock();
+      } while (outcomes.size() < all.size() && status.elapsed < budget.time);
       const Seconds measured = status.elapsed;
-      session.tell(batch, outcomes);
+      session.tell(all.first(outcomes.size()), outcomes);
       ++status.rounds;
       status.rejected = session.rejected();
       read_clock();

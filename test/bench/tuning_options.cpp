@@ -36,15 +36,20 @@ TEST_CASE("our own options are taken, others are left") {
   CHECK(none.options.instructions == bench::InstructionSet::Native);
   CHECK_FALSE(none.options.threads);
   CHECK_FALSE(none.options.random_shapes);
+  CHECK_FALSE(none.options.seconds_per_kernel);
+  CHECK(none.options.seed == 1);
   CHECK_FALSE(none.options.journal);
   CHECK(none.left == std::vector<std::string>{"--benchmark_filter=matmul", "file"});
 
-  const Taken all = take({"--trials=7", "--isa=avx2", "--v=1", "--threads=3", "--random_shapes=0", "--journal=a=b"});
+  const Taken all = take({"--trials=7", "--isa=avx2", "--v=1", "--threads=3", "--random_shapes=0", "--journal=a=b",
+                          "--seconds_per_kernel=1.5", "--seed=0"});
   CHECK(all.options.trials == 7);
   CHECK(all.options.instructions == bench::InstructionSet::Avx2);
   CHECK(all.options.threads == 3);
   CHECK(all.options.random_shapes == 0);
   CHECK(all.options.journal == "a=b");
+  CHECK(all.options.seconds_per_kernel == Seconds(1.5));
+  CHECK(all.options.seed == 0);
   CHECK(all.left == std::vector<std::string>{"--v=1"});
 }
 
@@ -55,6 +60,13 @@ TEST_CASE("values that are none are refused with their name and a remedy") {
         "'-1' was given for threads; give a whole number, at least 1, at most 1024");
   CHECK(refusal([] { take({"--threads=1025"}); }).find("'1025'") != std::string::npos);
   CHECK(refusal([] { take({"--random_shapes=now"}); }).find("'now' was given for random_shapes") == 0);
+  CHECK(refusal([] { take({"--seconds_per_kernel=0"}); }) ==
+        "'0' was given for seconds_per_kernel; give a positive number of seconds");
+  for (const char* wrong : {"", "-1", "1s", "inf", "nan"}) {
+    CHECK(refusal([&] { take({std::string("--seconds_per_kernel=") + wrong}); }).find("positive number") !=
+          std::string::npos);
+  }
+  CHECK(refusal([] { take({"--seed=-1"}); }).find("'-1' was given for seed") == 0);
   CHECK(refusal([] { take({"--isa=avx3"}); }) ==
         "'avx3' was given for an instruction set; give sse4.2, avx2, avx512, amx or native");
 }

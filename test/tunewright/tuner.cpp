@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <limits>
+#include <vector>
+
 #include "support/toy_recipes.hpp"
 
 using namespace tunewright;
@@ -105,7 +109,7 @@ TEST_CASE("an impossible budget is refused before anything is measured") {
   CHECK_THROWS_AS((void)tuner.run(toy::task(), {.trials = 10, .batch = 0}), std::invalid_argument);
 }
 
-TEST_CASE("time ends a run between rounds, by the clock given") {
+TEST_CASE("time ends a run after a few measurements more, by the clock given") {
   const VirtualClock clock;
   struct Slow {
     VirtualClock clock;
@@ -118,8 +122,45 @@ TEST_CASE("time ends a run between rounds, by the clock given") {
   Tuner<Recipe> tuner{{.measurer = {clock}, .clock = clock}};
   const auto run = tuner.run(toy::task(), {.trials = 1000, .batch = 10, .time = Seconds(25)});
   CHECK(run.stop == Stop::Time);
-  CHECK(run.history.size() == 30);
-  CHECK(run.status.elapsed == Seconds(30));
+  CHECK(run.history.size() == 28);  // eight at a time where a quarter of the time left allows no more
+  CHECK(run.status.elapsed == Seconds(28));
+  CHECK(run.status.rounds == 3);
+
+  // What is measured is the beginning of what is measured without a limit, and batches are cut only at the end.
+  Tuner<Recipe> unlimited{{.measurer = {clock}, .clock = clock}};
+  const auto all = unlimited.run(toy::task(), {.trials = 1000, .batch = 100});
+  Tuner<Recipe> limited{{.measurer = {clock}, .clock = clock}};
+  const auto some = limited.run(toy::task(), {.trials = 1000, .batch = 100, .time = Seconds(150)});
+  REQUIRE(some.history.size() >= 150);
+  REQUIRE(some.history.size() < 158);
+  for (std::size_t i = 0; i < some.history.size(); ++i) {
+    CHECK(some.history.trials()[i].candidate.key == all.history.trials()[i].candidate.key);
+    CHECK(some.history.trials()[i].candidate.round == i / 100);
+  }
+}
+
+TEST_CASE("a measurer knows the best of a batch that is measured in parts") {
+  struct Noting {
+    std::vector<Seconds>* noted;
+    VirtualClock clock;
+    void note_best(const Task&, Seconds best) const { noted->push_back(best); }
+    std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs) const {
+      clock.advance(Seconds(static_cast<double>(programs.size())));
+      return toy::Measurer{}.measure(task, programs);
+    }
+  };
+  struct Recipe : recipes::Random<toy::Space, Noting> {};
+  std::vector<Seconds> noted;
+  const VirtualClock clock;
+  Tuner<Recipe> tuner{{.measurer = {&noted, clock}, .clock = clock}};
+  const auto run = tuner.run(toy::task(), {.trials = 20, .batch = 20, .time = Seconds(1000)});
+  REQUIRE(run.history.size() == 20);
+  REQUIRE(noted.size() >= 2);
+  CHECK(noted[0] == Seconds(0));
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < 8; ++i)
+    if (run.history.trials()[i].outcome.valid()) best = std::min(best, run.history.trials()[i].cost_s());
+  CHECK(noted[1] == Seconds(best));
 }
 
 TEST_CASE("patience ends a run that finds nothing better") {

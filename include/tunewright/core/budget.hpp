@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,7 +22,7 @@ struct Budget {
 
   std::size_t trials = 1000;                              ///< measurements, failed ones included
   std::size_t batch = 64;                                 ///< measurements a round
-  Seconds time{std::numeric_limits<double>::infinity()};  ///< checked between rounds
+  Seconds time{std::numeric_limits<double>::infinity()};  ///< checked every few measurements
   std::size_t patience_trials = 0;                        ///< stop after so many without a new best; 0: never
   bool operator==(const Budget&) const = default;
 };
@@ -47,6 +48,15 @@ void check(const Budget& budget);
 [[nodiscard]] std::optional<Stop> exhausted(const Budget& budget, std::size_t trials, std::size_t trials_since_best,
                                             Seconds elapsed);
 
+/// The measurements to make before the clock is read again, at most `left`: all of them if time is unlimited, otherwise
+/// as many as take a quarter of the remaining time at the speed so far, and at least `trials_between_looks`. `trials`
+/// were measured in `elapsed`.
+[[nodiscard]] std::size_t trials_before_next_look(const Budget& budget, std::size_t trials, Seconds elapsed,
+                                                  std::size_t left);
+
+/// Few, so that a run ends in time; enough for the threads that compile them.
+inline constexpr std::size_t trials_between_looks = 8;
+
 }  // namespace tunewright
 
 #if TUNEWRIGHT_DEFINES(core)
@@ -69,6 +79,16 @@ TUNEWRIGHT_INLINE std::optional<Stop> exhausted(const Budget& budget, std::size_
   if (elapsed >= budget.time) return Stop::Time;
   if (budget.patience_trials != 0 && trials_since_best >= budget.patience_trials) return Stop::Patience;
   return std::nullopt;
+}
+
+TUNEWRIGHT_INLINE std::size_t trials_before_next_look(const Budget& budget, std::size_t trials, Seconds elapsed,
+                                                      std::size_t left) {
+  if (std::isinf(budget.time.count())) return left;
+  // No time may have passed yet, or all of it; the comparison is false for 0 / 0.
+  const double affordable = static_cast<double>(trials) * ((budget.time - elapsed) / elapsed) / 4;
+  const auto least = static_cast<double>(std::min(left, trials_between_looks));
+  return affordable > least ? static_cast<std::size_t>(std::min(affordable, static_cast<double>(left)))
+                            : static_cast<std::size_t>(least);
 }
 
 }  // namespace tunewright

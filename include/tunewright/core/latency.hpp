@@ -16,4 +16,10 @@ namespace tunewright {
   return timing->median;
 }
 
+/// The best latency so far once `outcome` is known: 0 if there is none, as in `BestAwareMeasurer`.
+[[nodiscard]] inline Seconds best_with(Seconds best, const Outcome& outcome) noexcept {
+  const Timing* timing = outcome.timing();
+  return timing != nullptr && (best == Seconds(0) || timing->median < best) ? timing->median : best;
+}
+
 }  // namespace tunewright

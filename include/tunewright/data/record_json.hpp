@@ -54,7 +54,8 @@ float score_at(const nlohmann::json& json, const char* field);
 [[nodiscard]] std::string refused_number(const Record& record);
 
 /// Names of every `StopReason`, in its order.
-inline constexpr std::array<std::string_view, 4> stop_names{"precise", "budget", "far_slower", "extrapolated"};
+inline constexpr std::array<std::string_view, 5> stop_names{"precise", "budget", "far_slower", "extrapolated",
+                                                            "slower"};
 
 StopReason stop_reason(const std::string& text);
 

@@ -112,6 +112,7 @@ struct Mpi {
 #include <variant>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/latency.hpp"
 #include "tunewright/core/require.hpp"
 
 namespace tunewright::measurers {
@@ -334,8 +335,7 @@ class Batch {
     outcome.result = std::move(result);
     items_[i].kernel.reset();
     --unfinished_;
-    if (const Timing* timing = outcome.timing(); timing != nullptr && (best_->count() == 0 || timing->median < *best_))
-      *best_ = timing->median;
+    *best_ = best_with(*best_, outcome);
     if (sink_) sink_(i, outcome);
   }
 

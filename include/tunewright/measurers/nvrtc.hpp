@@ -144,6 +144,7 @@ struct Nvrtc {
 
 #include "tunewright/codegen/cuda_compile.hpp"
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/core/latency.hpp"
 #include "tunewright/core/thread_team.hpp"
 
 namespace tunewright::measurers {
@@ -180,9 +181,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Nvrtc::measure(const Task& task, std::spa
       }
       outcome.compile_time = compiled.time;
       const std::lock_guard lock(mutex);
-      if (const Timing* timing = outcome.timing(); timing != nullptr && (best.count() == 0 || timing->median < best)) {
-        best = timing->median;
-      }
+      best = best_with(best, outcome);
       if (sink) sink(i, outcome);
     }
   });

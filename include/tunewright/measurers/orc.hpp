@@ -60,8 +60,10 @@ struct OrcJit {
   std::vector<int> processors = host_processors();  ///< to use at all; kernels run on the first of them
   unsigned compile_threads = 0;                     ///< 0: one a processor that may compile
   /// Candidates compiled before they are run, without free processors. Many, since at the end of a turn all threads
-  /// wait for the one that compiles longest.
+  /// wait for the one that compiles longest; a batch begins with a turn of `first_turn`, and each one is twice as long
+  /// as the one before, so that the first latencies, often of the most promising candidates, are known soon.
   std::size_t turn = 64;
+  std::size_t first_turn = 8;
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
 
   // Run-time state; copies of a measurer share it.
@@ -111,6 +113,7 @@ struct OrcJit {
 
 #include "tunewright/codegen/llvm_jit.hpp"
 #include "tunewright/codegen/pinned_team.hpp"
+#include "tunewright/core/latency.hpp"
 #include "tunewright/measurers/orc_state.hpp"
 #include "tunewright/measurers/sandbox.hpp"
 
@@ -163,9 +166,9 @@ TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure(const Task& task, std::sp
   Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
 
   std::vector<Outcome> outcomes(programs.size());
-  const std::size_t step = overlap ? std::max<std::size_t>(1, programs.size()) : std::max<std::size_t>(1, turn);
-  for (std::size_t begin = 0; begin < programs.size(); begin += step) {
-    const std::size_t count = std::min(step, programs.size() - begin);
+  std::size_t step = overlap ? programs.size() : std::min(first_turn, turn);
+  for (std::size_t begin = 0, count = 0; begin < programs.size(); begin += count, step = std::min(2 * count, turn)) {
+    count = std::clamp<std::size_t>(step, 1, programs.size() - begin);
     orc::CompileTeam team(programs.subspan(begin, count), compilers, threads, protocol.compile_timeout_seconds,
                           compile_on);
     if (!overlap) team.wait_for_all();
@@ -178,9 +181,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure(const Task& task, std::sp
         outcome = sandbox->measure(std::get<codegen::Kernel>(compiled.result), protocol, best);
       }
       outcome.compile_time = compiled.time;
-      if (const Timing* timing = outcome.timing(); timing != nullptr && (best.count() == 0 || timing->median < best)) {
-        best = timing->median;
-      }
+      best = best_with(best, outcome);
       if (sink) sink(begin + i, outcome);
     }
   }

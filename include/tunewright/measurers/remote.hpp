@@ -111,6 +111,7 @@ struct Remote {
 #include <variant>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/latency.hpp"
 #include "tunewright/core/require.hpp"
 
 namespace tunewright::measurers {
@@ -205,8 +206,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::sp
   const Seconds patience(protocol.run_timeout_seconds + reply_grace_seconds);
 
   const auto finish = [&](std::size_t i) {
-    if (const Timing* timing = outcomes[i].timing(); timing != nullptr && (best.count() == 0 || timing->median < best))
-      best = timing->median;
+    best = best_with(best, outcomes[i]);
     if (sink) sink(i, outcomes[i]);
   };
   std::deque<std::size_t> under_way;

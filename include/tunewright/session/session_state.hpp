@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tunewright/core/history.hpp"
+#include "tunewright/core/outcome.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/detail/config.hpp"
@@ -22,6 +23,7 @@ struct SessionState {
   std::string compiler{};   ///< as the measurer names it
   DescribedRows ranked{};   ///< of what was ranked in the course of an `ask`
   DescribedRows asked{};    ///< of what was asked or measured and not told yet
+  Seconds untold_best{0};   ///< of what was measured and not told yet; 0: none
   ReasonCounts rejected{};  ///< by the filter
   unsigned round = 0;
 

@@ -32,3 +32,19 @@ TEST_CASE("every reason to stop has a name") {
     CHECK(name(stop) != "unknown");
   }
 }
+
+TEST_CASE("the clock is read often only where time is limited, and the more often the less is left") {
+  CHECK(trials_before_next_look({}, 0, Seconds(0), 64) == 64);
+  CHECK(trials_before_next_look({}, 10, Seconds(1e6), 64) == 64);
+  const Budget budget{.time = Seconds(100)};
+  CHECK(trials_before_next_look(budget, 0, Seconds(0), 64) == 8);  // nothing is known yet
+  CHECK(trials_before_next_look(budget, 0, Seconds(1), 64) == 8);
+  CHECK(trials_before_next_look(budget, 0, Seconds(1), 3) == 3);
+  CHECK(trials_before_next_look(budget, 8, Seconds(20), 64) == 8);    // a quarter of 80 s is enough for 8
+  CHECK(trials_before_next_look(budget, 12, Seconds(20), 64) == 12);  // or 12
+  CHECK(trials_before_next_look(budget, 12, Seconds(20), 10) == 10);
+  CHECK(trials_before_next_look(budget, 1000, Seconds(20), 64) == 64);
+  CHECK(trials_before_next_look(budget, 1000, Seconds(99), 64) == 8);
+  CHECK(trials_before_next_look(budget, 1000, Seconds(120), 64) == 8);
+  CHECK(trials_before_next_look(budget, 5, Seconds(0), 64) == 64);  // they took no time
+}

@@ -23,3 +23,14 @@ TEST_CASE("a latency is above 0 and finite; a failure has none to be wrong") {
   failed.result = Failure{Fault::RunError, ""};
   CHECK_FALSE(impossible_latency(failed));
 }
+
+TEST_CASE("the best so far is 0 while there is none, and no failure changes it") {
+  Outcome measured, failed;
+  measured.result = Timing{.repeats = {}, .median = Seconds(2)};
+  failed.result = Failure{Fault::RunError, "crashed"};
+  CHECK(best_with(Seconds(0), measured) == Seconds(2));
+  CHECK(best_with(Seconds(3), measured) == Seconds(2));
+  CHECK(best_with(Seconds(1), measured) == Seconds(1));
+  CHECK(best_with(Seconds(0), failed) == Seconds(0));
+  CHECK(best_with(Seconds(3), failed) == Seconds(3));
+}

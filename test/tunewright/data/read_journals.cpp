@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <fstream>
@@ -240,7 +241,7 @@ TEST_CASE("schedules of tensor programs are described from the journal alone") {
     Rng rng(5);
     while (configs.size() < 4) {
       auto config = space.sample(matmul, rng);
-      if (!config) continue;
+      if (!config || std::find(configs.begin(), configs.end(), *config) != configs.end()) continue;
       Record one = record(matmul, {}, static_cast<unsigned>(configs.size()), 1e-3);
       one.config = space.encode(*config);
       configs.push_back(*std::move(config));

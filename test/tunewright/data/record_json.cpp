@@ -51,7 +51,7 @@ TEST_CASE("a record survives the way through text, bit for bit") {
     CHECK(data::from_line(data::to_line(failed)) == failed);
   }
   for (const StopReason reason :
-       {StopReason::Precise, StopReason::Budget, StopReason::FarSlower, StopReason::Extrapolated}) {
+       {StopReason::Precise, StopReason::Budget, StopReason::FarSlower, StopReason::Extrapolated, StopReason::Slower}) {
     Record record = timed();
     std::get<Timing>(record.outcome.result).stopped = reason;
     CHECK(data::from_line(data::to_line(record)) == record);

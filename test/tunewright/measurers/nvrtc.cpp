@@ -116,6 +116,17 @@ TEST_CASE("a batch comes back in order; each kernel's fault is its own") {
   CHECK(measurer.workers->sandbox(0).statistics().workers_started == 6);
 }
 
+TEST_CASE("long calls of kernels that are slower than the best have all their repeats on devices") {
+  Nvrtc measurer = on_paper();
+  measurer.protocol.partial_call_seconds = 1e-4;
+  measurer.note_best(doubling_task(), Seconds(5e-4));
+  const std::vector<LoopNest> programs = {nest("slow")};  // 1 ms
+  const Outcome outcome = measurer.measure(doubling_task(), programs).front();
+  REQUIRE(outcome.valid());
+  CHECK(outcome.timing()->stopped == StopReason::Precise);
+  CHECK(outcome.timing()->repeats.size() == measurer.protocol.repeats_min);
+}
+
 TEST_CASE("finalists are timed in turns, and one that fails does not disturb the others") {
   Nvrtc measurer = on_paper();
   const std::vector<LoopNest> programs = {nest("slow"), nest("illegal"), nest("twice")};

@@ -314,7 +314,7 @@ TUNEWRIGHT_INLINE void fields(FieldReader& a, MeasureResult& result) {
   double median = 0, deviation = 0;
   std::vector<double> repeats;
   a(median, deviation, timing.calls_per_repeat);
-  known_enum(a, timing.stopped, 4, "reason to stop");
+  known_enum(a, timing.stopped, 5, "reason to stop");
   a(repeats);
   timing.median = duration(median);
   timing.median_absolute_deviation = duration(deviation);

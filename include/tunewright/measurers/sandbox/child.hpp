@@ -114,8 +114,8 @@ class Child {
     bound.code.entry(bound.arguments.data(), runtime);
   }
 
-  /// What parts of calls tell of a kernel, for which `extrapolate` says when that is enough. The first part is the
-  /// checked call where it is whole.
+  /// What parts of calls tell of a kernel, for which `extrapolate` says when that is enough. A part that is whole is
+  /// the checked call.
   [[nodiscard]] std::optional<Series> time_parts(Bound& bound, const Request& request);
 
   /// One call on poisoned memory, unless one was made; afterwards outputs must hold the expected values and red zones
@@ -216,18 +216,18 @@ TUNEWRIGHT_INLINE void Child::measure(const Mapping& mapping, const Request& req
 }
 
 TUNEWRIGHT_INLINE std::optional<Series> Child::time_parts(Bound& bound, const Request& request) {
-  PartialCall part(*bound.runtime, request.protocol.partial_call_seconds);
+  PartialCall part(*bound.runtime, request.protocol.partial_call_seconds,
+                   request.protocol.nearly_best_factor * request.best_seconds);
   const auto time = [&] {
-    return part.time([&](const codegen::tunewright_runtime* runtime) { call(bound, runtime); });
+    const PartialTime taken = part.time([&](const codegen::tunewright_runtime* runtime) { call(bound, runtime); });
+    if (taken.complete) bound.checked_call_seconds = taken.spent_seconds;
+    check_red_zones(bound);
+    return taken;
   };
-  poison(bound);
-  const PartialTime first = time();
-  if (first.complete) {
-    bound.checked_call_seconds = first.spent_seconds;
-    return std::nullopt;
-  }
-  check_red_zones(bound);
-  return extrapolate(request.protocol, request.best_seconds, first, time, [&] { flush(request.protocol, bound); });
+  return extrapolate(request.protocol, request.best_seconds, time, [&] {
+    poison(bound);
+    flush(request.protocol, bound);
+  });
 }
 
 TUNEWRIGHT_INLINE void Child::report(const Series& series, Reply& reply) {

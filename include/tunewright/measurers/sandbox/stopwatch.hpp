@@ -51,13 +51,20 @@ struct Series {
 [[nodiscard]] bool is_far_slower(const Protocol& protocol, double best_seconds, std::span<const double> repeats,
                                  double total);
 
-/// One series as `Protocol` describes. `flush` is called before each repeat, outside its time.
+/// Whether calls that take `seconds` are timed, extrapolated and ended as long ones.
+[[nodiscard]] inline bool is_long(const Protocol& protocol, double seconds) {
+  return seconds >= protocol.partial_call_seconds;
+}
+
+/// One series as `Protocol` describes, of a kernel one call of which took `estimate`. `flush` is called before each
+/// repeat, outside its time.
 template <class Call, class Flush>
 [[nodiscard]] Series one_series(const Protocol& protocol, double best_seconds, double estimate, const Call& call,
                                 const Flush& flush) {
   Series series;
   if (!protocol.flush_cache) series.calls = calls_filling(protocol.min_repeat_seconds, estimate);
   double total = 0;
+  double fastest = estimate;
   for (;;) {
     flush();
     const double elapsed = seconds_of(series.calls, call);
@@ -69,9 +76,14 @@ template <class Call, class Flush>
       continue;
     }
     series.repeats.push_back(each);
+    fastest = std::min(fastest, each);
     const auto taken = series.repeats.size();
     if (best_seconds > 0 && is_far_slower(protocol, best_seconds, series.repeats, total)) {
       series.stopped = StopReason::FarSlower;
+      return series;
+    }
+    if (best_seconds > 0 && is_long(protocol, fastest) && fastest > (1 + protocol.wanted_spread) * best_seconds) {
+      series.stopped = StopReason::Slower;
       return series;
     }
     if (taken >= protocol.repeats_min && series.spread() <= protocol.wanted_spread) {
@@ -82,25 +94,31 @@ template <class Call, class Flush>
   }
 }
 
-/// What parts of calls tell of a kernel that is slower than the best: nothing where one of them says that it may be
-/// nearly the best, so that whole calls are needed. `first` is the first part, on cold caches; `call()` makes another
-/// one and returns a `PartialTime`. `best_seconds` is positive.
-template <class Call, class Flush>
-[[nodiscard]] std::optional<Series> extrapolate(const Protocol& protocol, double best_seconds, const PartialTime& first,
-                                                const Call& call, const Flush& flush) {
-  constexpr double cold = 2;  // times that a call may take longer on cold caches and fresh pages
+/// What parts of calls tell of a kernel that is slower than the best: nothing where one of them is complete or says
+/// that the kernel may be nearly the best, so that whole calls are needed. `call()` makes a part, after `prepare()`,
+/// and returns a `PartialTime`. `best_seconds` is positive.
+///
+/// The first part is on cold caches and counts only where it is the only one: where it leaves no doubt. A lost time
+/// slice of some milliseconds may make a short part look twice as slow, so that parts which take less than all of them
+/// should are never alone.
+template <class Call, class Prepare>
+[[nodiscard]] std::optional<Series> extrapolate(const Protocol& protocol, double best_seconds, const Call& call,
+                                                const Prepare& prepare) {
+  constexpr double doubt = 1.5;  // times that a part may overestimate the whole by
   const double near_seconds = protocol.nearly_best_factor * best_seconds;
-  const double far_seconds = protocol.far_slower_factor * best_seconds;
-  if (first.whole_seconds > cold * far_seconds) return Series{{first.whole_seconds}, 1, StopReason::FarSlower};
+  const double enough_seconds = (1 + Protocol::partial_repeats) * protocol.partial_call_seconds;
   Series series{{}, 1, StopReason::Extrapolated};
-  if (first.whole_seconds <= near_seconds) return std::nullopt;
-  for (unsigned i = 0; i < Protocol::partial_repeats; ++i) {
-    flush();
+  double spent = 0;
+  for (unsigned i = 0; i <= Protocol::partial_repeats; ++i) {
+    prepare();
     const PartialTime part = call();
-    if (part.whole_seconds <= near_seconds) return std::nullopt;
+    if (part.complete || part.whole_seconds <= near_seconds) return std::nullopt;
+    if (i == 1) series.repeats.clear();
     series.repeats.push_back(part.whole_seconds);
+    spent += part.spent_seconds;
+    if (spent >= enough_seconds && part.whole_seconds > doubt * near_seconds) break;
   }
-  if (*std::min_element(series.repeats.begin(), series.repeats.end()) > far_seconds)
+  if (*std::min_element(series.repeats.begin(), series.repeats.end()) > protocol.far_slower_factor * best_seconds)
     series.stopped = StopReason::FarSlower;
   return series;
 }
@@ -115,8 +133,11 @@ template <class Call, class Flush>
       first_call_seconds > 4 * protocol.far_slower_factor * best_seconds) {
     return {{first_call_seconds}, 1, StopReason::FarSlower};
   }
+  const bool is_long_call = is_long(protocol, first_call_seconds);
+  if (best_seconds > 0 && is_long_call && first_call_seconds > protocol.nearly_best_factor * best_seconds)
+    return {{first_call_seconds}, 1, StopReason::Slower};
   double estimate = first_call_seconds;
-  if (first_call_seconds < protocol.budget_seconds) {
+  if (!is_long_call && first_call_seconds < protocol.budget_seconds) {
     for (unsigned i = 0; i < protocol.warmup_calls; ++i) estimate = seconds_of(1, call);
   }
   Series series = one_series(protocol, best_seconds, estimate, call, flush);

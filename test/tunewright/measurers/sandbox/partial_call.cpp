@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "tunewright/codegen/pinned_team.hpp"
@@ -64,6 +65,61 @@ TEST_CASE("every thread runs the first iterations of its part, once, and the who
     CHECK(time.whole_seconds > 20.0 / threads);
     CHECK(time.spent_seconds < time.whole_seconds);
   }
+}
+
+TEST_CASE("a promising call goes on to its end") {
+  for (const unsigned threads : {1U, 2U}) {
+    codegen::PinnedTeam team(threads);
+    Work work{std::vector<char>(100)};
+    PartialCall promising(*team.runtime(), 1e-9, 1e3);
+    const PartialTime whole = promising.time([&](const auto* runtime) { work.run(runtime); });
+    CHECK(whole.complete);
+    CHECK(whole.whole_seconds == whole.spent_seconds);
+    CHECK(work.ran == std::vector<char>(100, 1));
+    // What loops before it took counts: three of 20 ms / threads are more than a promise of one.
+    Work first{std::vector<char>(100)}, second{std::vector<char>(100)}, third{std::vector<char>(100)};
+    PartialCall too_long(*team.runtime(), 1e-9, 0.03 / threads);
+    const PartialTime part = too_long.time([&](const auto* runtime) {
+      first.run(runtime);
+      second.run(runtime);
+      third.run(runtime);
+    });
+    CHECK_FALSE(part.complete);
+    CHECK(third.count() < 100);
+    CHECK(part.whole_seconds > 0.05 / threads);
+  }
+}
+
+TEST_CASE("the first iteration stands for others only where it was alone") {
+  struct ColdStart {
+    std::int64_t ran = 0;
+    static void body(void* context, std::int64_t begin, std::int64_t end) {
+      auto& work = *static_cast<ColdStart*>(context);
+      for (std::int64_t i = begin; i < end; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(i == 0 ? 20 : 1)) {
+        }
+        ++work.ran;
+      }
+    }
+  };
+  const measurers::HostRuntime serial = measurers::serial_runtime();
+  const auto extrapolated = [&](double budget) {
+    ColdStart work;
+    PartialCall call(*serial.runtime, budget);
+    const PartialTime part =
+        call.time([&](const auto* runtime) { runtime->parallel_for(runtime, 1000, &ColdStart::body, &work); });
+    CHECK_FALSE(part.complete);
+    return std::pair(work.ran, part.whole_seconds);
+  };
+  const auto [one, from_first] = extrapolated(1e-9);
+  CHECK(one == 1);
+  CHECK(from_first >= 20);
+  const auto [several, from_others] = extrapolated(0.06);  // half of it: the first, and ten more
+  CHECK(several > 1);
+  CHECK(from_others >= 0.02 + 999 * 0.001);
+  // Other programs may make each iteration some times as long, not all twenty times.
+  CHECK(from_others < from_first / 2);
 }
 
 TEST_CASE("loops of a call share its budget, and a second call begins anew") {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -157,30 +158,85 @@ TEST_CASE("a turn warms up for two repeats, with any clock") {
   CHECK(timed == std::vector<unsigned>{1, 1});
 }
 
-TEST_CASE("parts of calls are enough for what is not nearly the best") {
-  const Protocol protocol{.far_slower_factor = 4, .nearly_best_factor = 1.25};
-  const auto part = [](double whole) { return PartialTime{whole / 10, whole, false}; };
-  unsigned calls = 0, flushes = 0;
-  const auto after = [&](double first, std::vector<double> more) {
-    calls = flushes = 0;
-    return extrapolate(protocol, 1.0, part(first), [&] { return part(more.at(calls++)); }, [&] { ++flushes; });
+TEST_CASE("long calls of what is not the best are few") {
+  const Protocol protocol{
+      .repeats_min = 5, .budget_seconds = 0.15, .partial_call_seconds = 5e-3, .nearly_best_factor = 1.1};
+  std::vector<double> asked;
+  struct Calls {
+    const std::vector<double>& each;
+    std::vector<double>& asked;
+    [[nodiscard]] double seconds(unsigned calls) const {
+      asked.push_back(each.at(asked.size()));
+      return calls * asked.back();
+    }
   };
-  // On cold caches nine times the best is four times on warm ones, or more.
-  const auto hopeless = after(9, {});
+  const auto timed = [&](double checked, const std::vector<double>& each, Protocol with, double best = 0.05) {
+    asked.clear();
+    return time_kernel(with, best, checked, Calls{each, asked}, [] {});
+  };
+  // The checked call is enough where it is not within a tenth of the best.
+  const Series slower = timed(0.056, {}, protocol);
+  CHECK(slower.stopped == StopReason::Slower);
+  CHECK(slower.repeats == std::vector<double>{0.056});
+  CHECK(slower.calls == 1);
+  // Another one is, where both are not within a fiftieth of it.
+  const Series nearly = timed(0.054, {0.052}, protocol);
+  CHECK(nearly.stopped == StopReason::Slower);
+  CHECK(nearly.repeats == std::vector<double>{0.052});
+  // What came within that, in any of its calls, is timed as the best is; the checked call is no repeat.
+  const Series best = timed(0.054, {0.0505, 0.053, 0.053}, protocol);
+  CHECK(best.stopped == StopReason::Budget);
+  CHECK(best.repeats == std::vector<double>{0.0505, 0.053, 0.053});
+  CHECK(timed(0.0505, {0.053, 0.053, 0.053}, protocol).repeats.size() == 3);
+  // Without a best so far, and where only whole calls are wanted, all are; these warm up.
+  CHECK(timed(0.056, {0.056, 0.056, 0.056}, protocol, 0).repeats.size() == 3);
+  Protocol whole = protocol;
+  whole.partial_call_seconds = std::numeric_limits<double>::infinity();
+  CHECK(timed(0.056, {0.056, 0.056, 0.056, 0.056}, whole).repeats.size() == 3);
+  CHECK(asked.size() == 4);
+  // Short calls are timed as ever.
+  const Series brief = timed(4e-3, std::vector<double>(6, 4e-3), protocol, 3e-3);
+  CHECK(brief.stopped == StopReason::Precise);
+  CHECK(brief.repeats.size() == 5);
+}
+
+TEST_CASE("parts of calls are enough for what is not nearly the best") {
+  const Protocol protocol{.far_slower_factor = 4, .partial_call_seconds = 5e-3, .nearly_best_factor = 1.25};
+  unsigned calls = 0, prepared = 0;
+  bool complete = false;
+  const auto parts = [&](double spent, std::vector<double> whole) {
+    calls = prepared = 0;
+    return extrapolate(
+        protocol, 1.0,
+        [&] {
+          const double seconds = whole.at(calls++);
+          return PartialTime{spent, seconds, complete};
+        },
+        [&] { ++prepared; });
+  };
+  // The first of three is on cold caches.
+  const auto slower = parts(5e-3, {3, 2, 3});
+  REQUIRE(slower);
+  CHECK(slower->stopped == StopReason::Extrapolated);
+  CHECK(slower->repeats == std::vector<double>{2, 3});
+  CHECK(prepared == 3);
+  CHECK(parts(5e-3, {9, 5, 6})->stopped == StopReason::FarSlower);
+  CHECK(parts(5e-3, {9, 3, 6})->stopped == StopReason::Extrapolated);
+  // Where it took as long as three should, it is enough for what is slower without doubt.
+  const auto hopeless = parts(15e-3, {9});
   REQUIRE(hopeless);
   CHECK(hopeless->stopped == StopReason::FarSlower);
   CHECK(hopeless->repeats == std::vector<double>{9});
-  CHECK(calls == 0);
-
-  const auto slower = after(3, {2, 3, 5});
-  REQUIRE(slower);
-  CHECK(slower->stopped == StopReason::Extrapolated);
-  CHECK(slower->repeats == std::vector<double>{2, 3, 5});
-  CHECK(flushes == 3);
-  CHECK(after(7, {5, 5, 6})->stopped == StopReason::FarSlower);
-
-  CHECK_FALSE(after(1.2, {}));
-  CHECK(calls == 0);
-  CHECK_FALSE(after(2, {1.5, 1.25, 1.5}));
+  CHECK(parts(15e-3, {2})->stopped == StopReason::Extrapolated);
+  CHECK(parts(8e-3, {2, 3})->repeats == std::vector<double>{3});
   CHECK(calls == 2);
+  CHECK(parts(15e-3, {1.5, 1.5, 1.5})->repeats.size() == 2);  // 1.5 may be 1.25
+
+  CHECK_FALSE(parts(5e-3, {1.2}));
+  CHECK(calls == 1);
+  CHECK_FALSE(parts(5e-3, {2, 1.25}));
+  CHECK(calls == 2);
+  // A whole call tells more, and is checked.
+  complete = true;
+  CHECK_FALSE(parts(1, {9}));
 }
