@@ -152,7 +152,7 @@ template <class Recipe>
 void rank_as_a_session(const Parts<Recipe>& parts, const Task& task, std::span<const Config> configs,
                        std::span<float> score) {
   DescribedRows rows;
-  benchmark::DoNotOptimize(CandidateRanking<Recipe>(parts, task, rows).rank(configs, score));
+  benchmark::DoNotOptimize(CandidateRanking<Recipe>(parts, task, rows, samplers::Guide()).rank(configs, score));
 }
 
 void measure_cost(benchmark::State& state, const std::string& kind, const Target& target) {

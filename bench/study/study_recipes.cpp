@@ -16,6 +16,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tunewright/explorers/uniform.hpp"
@@ -47,6 +48,15 @@ struct BestByMean : ExpectedImprovement {
   using sampler = samplers::TopK;
 };
 
+/// Lets the models of samplers and filters use as many threads as the search, not all of the machine.
+template <class Parts>
+void limit_threads(Parts& parts) {
+  if constexpr (requires { parts.sampler.error_predictor.threads; })
+    parts.sampler.error_predictor.threads = parts.threads;
+  if constexpr (requires { std::get<1>(parts.filter.filters).model.threads; })
+    std::get<1>(parts.filter.filters).model.threads = parts.threads;
+}
+
 std::vector<study::RecordedProblem> spaces_of(const study::Options& options) {
   const std::string set = options.text("set", "judge");
   if (set != "judge" && set != "choose" && set != "all")
@@ -76,6 +86,7 @@ int main(int argc, char** argv) {
   return study::run(argc, argv, {.name = "recipes", .seeds = 25, .folders = {"kernel-tuner-hub"}},
                     [](study::Study& study) {
                       study.compare<Random, ExpectedImprovement, RandomCandidates, BestByMean, AutoTvm, Alt>(
-                          spaces_of(study.options()), {.batch = study.options().number("batch", 4)});
+                          spaces_of(study.options()), {.batch = study.options().number("batch", 4)},
+                          [](auto& parts) { limit_threads(parts); });
                     });
 }

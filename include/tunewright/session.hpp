@@ -91,7 +91,7 @@ class Session {
     // A model without data would only dress up random choice.
     const bool guided = has_draft || model_has_learned();
     std::vector<Config> pool;  // [P]
-    if (guided) pool = explore(n, excluded, rng.split(explore_stream));
+    if (guided) pool = explore(n, excluded, rng.split(explore_stream), rng.split(select_stream));
     if (pool.size() < n) draw_into(pool, n, excluded, rng.split(draw_stream));
     if (pool.empty() && batch.empty() && history_.size() == 0) {
       refuse_empty_space(state_.task);
@@ -241,10 +241,11 @@ class Session {
     return batch;
   }
 
-  // The configurations that the explorer finds and the filter keeps.
-  [[nodiscard]] std::vector<Config> explore(std::size_t n, const KeySet& excluded, Rng rng) {
-    const auto rank_for_explorer = [this](std::span<const Config> configs, std::span<float> score) {
-      rank(configs, score);
+  // What the explorer finds and the filter keeps.
+  [[nodiscard]] std::vector<Config> explore(std::size_t n, const KeySet& excluded, Rng rng, Rng select_rng) {
+    const samplers::Guide guide = guide_of_sampler(std::move(select_rng));
+    const auto rank_for_explorer = [&](std::span<const Config> configs, std::span<float> score) {
+      rank(configs, score, guide);
     };
     const std::vector<Config> seeds = history_.fastest(max_seeds);
     return keep(explorer_.explore(
@@ -254,24 +255,43 @@ class Session {
         rng));
   }
 
-  // Scores `configs` by the draft, or else the model, and counts rejections by the filter.
-  void rank(std::span<const Config> configs, std::span<float> score) {
-    add_counts(state_.rejected, CandidateRanking<Recipe>(parts_, state_.task, state_.ranked).rank(configs, score));
+  // Scores `configs` by the draft, or else by `guide` or the model, and counts what the filter rejects.
+  void rank(std::span<const Config> configs, std::span<float> score, const samplers::Guide& guide = {}) {
+    const CandidateRanking<Recipe> ranking(parts_, state_.task, state_.ranked, guide);
+    add_counts(state_.rejected, ranking.rank(configs, score));
+  }
+
+  // What the sampler wants the explorer to look for; an empty function where it has no wish but the score.
+  [[nodiscard]] samplers::Guide guide_of_sampler([[maybe_unused]] Rng rng) const {
+    if constexpr (!has_draft && GuidingSamplerFor<typename Recipe::sampler, typename Recipe::model>) {
+      return with_labelled(1, [&](const samplers::Labelled& labelled) {
+        return parts_.sampler.guide(std::as_const(parts_.model), labelled, rng);
+      });
+    } else {
+      return {};
+    }
+  }
+
+  // Calls use(labelled) with what was measured so far, beside a pool of `candidates`.
+  template <class Use>
+  [[nodiscard]] auto with_labelled(std::size_t candidates, const Use& use) const {
+    const TrainingSet::Data known = parts_.training.assemble();
+    const std::vector<std::uint32_t> pool_task(candidates, parts_.training.group_of(state_.task_hash));
+    return use(samplers::Labelled{.x = known.x,
+                                  .y = known.y,
+                                  .task = known.group,
+                                  .round = known.round,
+                                  .predicted = known.predicted,
+                                  .pool_task = pool_task});
   }
 
   [[nodiscard]] std::vector<std::size_t> select(const FeatureBatch& x, std::span<const float> score, std::size_t n,
                                                 Rng rng) {
     const auto& model = std::as_const(parts_.model);
     if constexpr (LabelAwareSamplerFor<typename Recipe::sampler, typename Recipe::model>) {
-      const TrainingSet::Data known = parts_.training.assemble();
-      const std::vector<std::uint32_t> pool_task(score.size(), parts_.training.group_of(state_.task_hash));
-      return parts_.sampler.select(model, x, score, n, rng,
-                                   samplers::Labelled{.x = known.x,
-                                                      .y = known.y,
-                                                      .task = known.group,
-                                                      .round = known.round,
-                                                      .predicted = known.predicted,
-                                                      .pool_task = pool_task});
+      return with_labelled(score.size(), [&](const samplers::Labelled& labelled) {
+        return parts_.sampler.select(model, x, score, n, rng, labelled);
+      });
     } else {
       return parts_.sampler.select(model, x, score, n, rng);
     }

@@ -62,4 +62,13 @@ struct OnlyWithLabels {
 };
 static_assert(!SamplerFor<OnlyWithLabels, models::Random>);
 
+// Guiding exploration is another: it needs the labels, and must give a Guide.
+static_assert(GuidingSamplerFor<samplers::UncertaintyPingPong<models::Random>, models::Random>);
+static_assert(!GuidingSamplerFor<samplers::DiverseTopK, models::Random>);
+struct GuidesByScore : samplers::DiverseTopK {
+  float guide(const models::Random&, const samplers::Labelled&, Rng&) const;
+};
+static_assert(LabelAwareSamplerFor<GuidesByScore, models::Random>);
+static_assert(!GuidingSamplerFor<GuidesByScore, models::Random>);
+
 }  // namespace

@@ -76,6 +76,13 @@ TEST_CASE("AutoTVM and ALT know the knobs of their space") {
   CHECK(auto_tvm.explorer.steps == 500);
   CHECK(auto_tvm.explorer.patience_steps == 50);
   CHECK(auto_tvm.explorer.elite_factor == 2);
+  CHECK(auto_tvm.explorer.first_temperature == 1);
+  CHECK(auto_tvm.explorer.last_temperature == 0);
+  CHECK(auto_tvm.explorer.least_score == 0);
+  CHECK(auto_tvm.explorer.random_immigrant_factor == 0.05);
+  CHECK(auto_tvm.sampler.epsilon == 0.05);
+  CHECK(auto_tvm.sampler.candidates_factor == 2);
+  CHECK(auto_tvm.sampler.score_weight == 0);
 
   const Parts<recipes::Alt<spaces::RecordedTable, test::RecordedReplay>> alt{.space = source.space};
   CHECK(same_names(alt.featurizer.knobs, source.space.knobs()));
@@ -84,7 +91,15 @@ TEST_CASE("AutoTVM and ALT know the knobs of their space") {
   CHECK(learned.model.objective == models::gbdt::Objective::Logistic);
   CHECK(learned.log_odds);
   // Failures are half of what ALT learns from: the objective must give them weight.
-  CHECK(alt.model.objective == models::gbdt::Objective::Squared);
+  for (const models::Gbdt& trees : {alt.model, alt.sampler.error_predictor}) {
+    CHECK(trees.objective == models::gbdt::Objective::Squared);
+    CHECK(trees.max_depth == 3);
+    CHECK(trees.learning_rate == 0.3F);
+  }
+  CHECK(learned.model.max_depth == 3);
+  CHECK(alt.explorer.elite_factor == 4);
+  CHECK(alt.explorer.random_immigrant_factor == 0.05);
+  CHECK(alt.sampler.epsilon == 0.05);
 }
 
 TEST_CASE("Chameleon has AutoTVM's trees, 128 episodes of 500 moves, and clusters in steps of 8") {

@@ -551,6 +551,61 @@ TEST_CASE("a sampler that looks at what was measured is shown all of it") {
   CHECK(std::isfinite(guided.back().predicted));
 }
 
+/// Wants the explorer to look for large first tiles in odd rounds, and for what the model thinks best in even ones.
+struct WantsLargeFirstTiles : samplers::TopK {
+  std::shared_ptr<std::vector<std::uint64_t>> draws = std::make_shared<std::vector<std::uint64_t>>();
+
+  std::vector<std::size_t> select(const toy::Linear& model, const FeatureBatch& x, std::span<const float> score,
+                                  std::size_t n, Rng& rng, const samplers::Labelled& = {}) const {
+    draws->push_back(rng.below(1U << 20));
+    return TopK::select(model, x, score, n, rng);
+  }
+  samplers::Guide guide(const toy::Linear&, const samplers::Labelled& labelled, Rng& rng) const {
+    CHECK(labelled.pool_task.size() == 1);
+    draws->push_back(rng.below(1U << 20));
+    if (labelled.round.back() % 2 == 1) return {};
+    return [](const FeatureBatch& x, std::span<float> value) {
+      for (std::size_t p = 0; p < x.programs(); ++p) value[p] = x.program(p)[0];
+    };
+  }
+};
+
+TEST_CASE("a sampler says what exploration looks for, round by round") {
+  struct Recipe : toy::Anneal {
+    using sampler = WantsLargeFirstTiles;
+    static void set_explorer(explorers::Annealing& annealing) { annealing.first_temperature = 0; }
+  };
+  static_assert(GuidingSamplerFor<WantsLargeFirstTiles, toy::Linear>);
+  static_assert(!GuidingSamplerFor<samplers::TopK, toy::Linear>);
+  Parts<Recipe> parts;
+  Session<Recipe> session(parts, toy::task());
+  const auto first = session.ask(40);
+  session.tell(first, measured(first));
+  const auto guided = session.ask(8);
+  for (const auto& candidate : guided) CHECK(candidate.config[0] == 7);
+  session.tell(guided, measured(guided));
+  CHECK(session.ask(8).front().config == toy::best);
+  // The guide and the choice of a round have generators in the same state.
+  const std::vector<std::uint64_t>& draws = *parts.sampler.draws;
+  REQUIRE(draws.size() == 4);
+  CHECK(draws[0] == draws[1]);
+  CHECK(draws[2] == draws[3]);
+  CHECK(draws[0] != draws[2]);
+}
+
+TEST_CASE("where there is a draft the sampler is not asked what to look for") {
+  struct Recipe : toy::Anneal {
+    using draft = ByFirstTile;
+    using sampler = WantsLargeFirstTiles;
+  };
+  Parts<Recipe> parts;
+  Session<Recipe> session(parts, toy::task());
+  const auto batch = session.ask(8);
+  session.tell(batch, measured(batch));
+  (void)session.ask(8);
+  CHECK(parts.sampler.draws->size() == 2);  // of the two choices
+}
+
 TEST_CASE("sessions over the same parts share what the model learns from") {
   Parts<toy::Evolution> parts;
   Session<toy::Evolution> a(parts, toy::task("a", 1));

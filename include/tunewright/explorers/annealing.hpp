@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,31 +24,37 @@ namespace tunewright::explorers {
 ///
 ///   T(i)                    = first_temperature + (last_temperature - first_temperature) * i / steps
 ///   P(accept new after old) = 1 if new >= old, else exp((new - old) / (T + 1e-5))
-///   result                  = the best unmeasured candidates of all chains
+///   result                  = the best unmeasured candidates any chain has seen, but for those scored below
+///                             `least_score`; then random ones, also where these leave fewer than are wanted
 ///
 /// Chains continue in the next round where they ended. A round ends early once `patience_steps` consecutive steps add
 /// nothing to the result.
 ///
 /// Paper:       Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; parameters of AutoTVM.
 /// Models:      ExplorerFor<S> for every SearchSpace S, BoundedExplorer.
-/// Shapes:      C = chains. Result [`elite_factor` * wanted] at most, distinct, best first.
-/// Cost:        at most C * (steps + 1) rankings, usually far fewer, because repeated candidates are not ranked again.
-/// Determinism: every chain has a generator for every step: the same result at any number of threads. A session resumed
-///              from a journal restarts its chains.
-/// Errors:      `std::invalid_argument` for options out of range.
-/// Deviates:    candidates with negative scores are kept, because scores of some models are ranks around zero.
+/// Shapes:      C = chains. Result [(`elite_factor` + `random_immigrant_factor`) * wanted] at most, distinct, best
+///              first.
+/// Cost:        at most C * (steps + 1) rankings, usually far fewer: what is met again is not ranked again.
+/// Determinism: every chain has a generator for every step: same result at any number of threads. A session
+///              resumed from a journal starts its chains anew.
+/// Errors:      `std::invalid_argument` for options out of their range.
+/// Deviates:    the default of `least_score` keeps candidates of negative score, which AutoTVM drops, because scores of
+///              some models are ranks around zero. What it measures at random is not part of its annealing; here it
+///              ends the pool, for a sampler that takes its random part from there.
 struct Annealing {
   std::size_t chains = 128;         ///< at least 1
   std::size_t steps = 500;          ///< steps per round, at least 1
   std::size_t patience_steps = 50;  ///< at least 1
   double first_temperature = 1;     ///< in units of the score
   double last_temperature = 0;
-  double elite_factor = 2;  ///< pool size per wanted candidate, 1 to `max_candidate_factor`
+  double elite_factor = 2;             ///< candidates returned for each one wanted, 1 to `max_candidate_factor`
+  double random_immigrant_factor = 0;  ///< random candidates returned for each one wanted, from 0
+  double least_score = -std::numeric_limits<double>::infinity();  ///< of what the chains bring; not a NaN
 
   std::vector<std::string> chain_ends{};  ///< run-time state: encoded configurations, [C] after the first round
 
   [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const {
-    return {scaled_count(elite_factor, wanted), "elite_factor"};
+    return {scaled_count(elite_factor, wanted) + scaled_count(random_immigrant_factor, wanted), "elite_factor"};
   }
 
   template <SearchSpace S>
@@ -79,6 +86,11 @@ struct Annealing {
 
     chain_ends.clear();
     for (const std::size_t end : chain) chain_ends.push_back(space.encode(archive.config(end)));
+    const std::size_t poor =
+        std::erase_if(elite, [&](std::size_t position) { return double{archive.score(position)} < least_score; });
+    const std::size_t lacking = std::min(poor, guidance.wanted - std::min(guidance.wanted, elite.size()));
+    const std::size_t random = scaled_count(random_immigrant_factor, guidance.wanted) + lacking;
+    add_random(space, task, archive, guidance, random, rng.split(2 * steps + 1), elite);
     return std::move(archive).release(elite);
   }
 
@@ -120,6 +132,21 @@ struct Annealing {
     return proposal;
   }
 
+  /// Adds candidates that are neither measured, in the pool nor refused by the ranking.
+  template <SearchSpace S>
+  static void add_random(const S& space, const Task& task, Archive<S>& archive, const Guidance<config_t<S>>& guidance,
+                         std::size_t count, const Rng& rng, std::vector<std::size_t>& pool) {
+    if (count == 0) return;
+    KeySet known = guidance.measured;
+    for (const std::size_t position : pool) known.insert(space.key(archive.config(position)));
+    std::vector<std::size_t> drawn;
+    for (auto& config : spaces::draw(space, task, count, known, guidance.threads, rng))
+      drawn.push_back(archive.add(std::move(config)));
+    archive.score_added();
+    for (const std::size_t position : drawn)
+      if (archive.eligible(position)) pool.push_back(position);
+  }
+
   template <SearchSpace S>
   static void accept(const Archive<S>& archive, std::vector<std::size_t>& chain,
                      const std::vector<std::size_t>& proposal, double temperature, Rng rng) {
@@ -141,6 +168,8 @@ struct Annealing {
     require(std::isfinite(last_temperature) && last_temperature >= 0, policy, "last_temperature", last_temperature,
             "finite, 0 or more");
     require_candidate_factor(policy, "elite_factor", elite_factor, 1);
+    require_candidate_factor(policy, "random_immigrant_factor", random_immigrant_factor, 0);
+    require(!std::isnan(least_score), policy, "least_score", least_score, "a number, or an infinity");
   }
 };
 

@@ -31,6 +31,7 @@ class Archive {
     if (is_new) {
       configs_.push_back(std::move(config));
       keys_.push_back(key);
+      measured_.push_back(guidance_.measured.count(key) != 0);
     }
     return entry->second;
   }
@@ -50,7 +51,7 @@ class Archive {
   /// Whether `position` may be returned: scored, not measured and not rejected.
   [[nodiscard]] bool eligible(std::size_t position) const {
     return position < score_.size() && score_[position] > -std::numeric_limits<float>::infinity() &&
-           guidance_.measured.count(keys_[position]) == 0;
+           !measured_[position];
   }
 
   /// Up to `count` eligible positions, best first; equal scores are ordered by key, so the order of discovery does not
@@ -78,6 +79,7 @@ class Archive {
   const Guidance<Config>& guidance_;
   std::vector<Config> configs_;      // [N]
   std::vector<std::uint64_t> keys_;  // [N]
+  std::vector<bool> measured_;       // [N]
   std::vector<float> score_;         // [N] after `score_added`
   std::unordered_map<std::uint64_t, std::size_t> position_;
 };

@@ -13,14 +13,18 @@
 
 namespace tunewright::recipes {
 
-/// Simulated annealing over knobs guided by boosted trees; among the best candidates it measures those that cover most
-/// knob values.
+/// Simulated annealing over knobs guided by boosted trees; of the best candidates those are measured that try
+/// most values of the knobs, and a twentieth of all trials is random.
 ///
 ///   Tuner<recipes::AutoTvm<Space, Measurer>> tuner{{.space = space}};
+///   tuner.run(task, {.trials = 1000, .batch = 64});
+///
+/// A batch is what the paper's code calls a plan: trees are trained and candidates planned anew after each. Its plans
+/// are of 64.
 ///
 /// Paper:    Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018.
-/// Deviates: 100 trees instead of up to 8000 with early stopping; no random part of the batch (the paper and its code:
-///           a twentieth); histograms instead of exact splits; no transfer from earlier tasks.
+/// Deviates: 100 trees instead of up to 8000 with an early stop; histograms instead of exact splits; no transfer from
+///           earlier tasks. As `samplers::DiverseTopK`, for what is random.
 template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct AutoTvm {
   using space = Space;
@@ -41,6 +45,14 @@ struct AutoTvm {
     trees.min_child_weight = 1;
     trees.objective = models::gbdt::Objective::Squared;
   }
+  /// What the trees think slower than a failure is not worth a trial: random candidates take its place.
+  static void set_explorer(explorers::Annealing& annealing) {
+    annealing.least_score = 0;
+    annealing.random_immigrant_factor = random_share;
+  }
+  static void set_sampler(samplers::DiverseTopK& sampler) { sampler.epsilon = random_share; }
+
+  static constexpr double random_share = 0.05;  ///< of the trials
 };
 
 }  // namespace tunewright::recipes

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -36,6 +37,9 @@ struct Labelled {
   [[nodiscard]] std::uint32_t pool_task_of(std::size_t p) const { return pool_task.empty() ? 0 : pool_task[p]; }
 };
 
+/// Writes a number for each program of `x`, larger is better. Several threads call it at once.
+using Guide = std::function<void(const FeatureBatch& x, std::span<float> value)>;
+
 }  // namespace samplers
 
 /// Decides which of the explored candidates are measured.
@@ -66,8 +70,19 @@ concept LabelAwareSamplerFor =
       { sampler.select(model, x, score, n, rng, labelled) } -> std::same_as<std::vector<std::size_t>>;
     };
 
-/// Refinement, detected: a sampler that ignores the pool and declares `static constexpr bool is_indifferent = true`. It
-/// accepts a pool no larger than the batch.
+/// Refinement, found by detection: a sampler that does not always choose by the score, and says what exploration should
+/// look for in the coming round. A session whose recipe has no draft then explores by `guide(model, labelled, rng)`, or
+/// by the score of the model where that is an empty function. `labelled.pool_task` has the number of the one task that
+/// is explored. `select` is given a generator in the same state. The guide may refer to the arguments as long as the
+/// exploration lasts.
+template <class X, class M>
+concept GuidingSamplerFor = LabelAwareSamplerFor<X, M> &&
+                            requires(const X& sampler, const M& model, const samplers::Labelled& labelled, Rng& rng) {
+                              { sampler.guide(model, labelled, rng) } -> std::same_as<samplers::Guide>;
+                            };
+
+/// Refinement, found by detection: a sampler that does not look at the pool, and says so by `static constexpr bool
+/// is_indifferent = true`. It needs no pool that is larger than the batch.
 template <class X>
 concept IndifferentSampler = requires { requires X::is_indifferent; };
 

@@ -21,40 +21,49 @@ namespace tunewright::samplers {
 /// Selects good candidates that together cover as many values of every knob as possible.
 ///
 ///   F(S) = score_weight * sum over S of score + knob_weight * sum over knobs of |distinct values in S|
-///   S grows from the pool's best `candidates_factor` * n by the largest gain of F, which reaches at least 1 - 1/e
-///   of the largest possible F for nonnegative scores
+///   S grows from the pool's best `candidates_factor` * n by the largest gain of F, which comes within 1 - 1/e
+///   of the largest F possible for scores that are not negative
+///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool
 ///
 /// Paper:       Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018, section 3.3.
 /// Models:      LabelAwareSamplerFor<M> for every CostModel M. Features: the knobs, one row per program; several rows
 ///              of a program are summed.
 /// Shapes:      x [P, D]; result [min(n, P)] in the order of selection.
 /// Cost:        O(P log P) and at most O(n C D), C = candidates_factor * n; usually far less, because gains only
-///              shrink, so only that of the leading candidate is recomputed.
-/// Determinism: no randomness; equal gains are ordered by score, then by position in the pool.
-/// Errors:      `std::invalid_argument` for options out of range, and unless there is one score or label per program.
-///
-/// AutoTVM's tuner uses the score weight 0: it maximises only coverage among the best.
+///              shrink and are computed again only when a candidate comes first.
+/// Determinism: the generator draws the random part only; equal gains go by score, then by place in the pool.
+/// The score weight of 0 is what AutoTVM's tuner uses: it picks for coverage alone among the best.
+/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
+///              a program.
+/// Deviates:    AutoTVM draws the random part from the whole space; here it comes from whatever the explorer put into
+///              the pool beyond what is considered (`explorers::Annealing::random_immigrant_factor`). Its code rounds
+///              the share down for each batch of 64, which makes 3; here it is the share of all trials.
 struct DiverseTopK {
   double score_weight = 0;       ///< at least 0, finite
-  double knob_weight = 1;        ///< weight of one new value of one knob, at least 0, finite
-  double candidates_factor = 2;  ///< candidates considered per chosen one, at least 1
+  double knob_weight = 1;        ///< of one new value of one knob, at least 0, finite
+  double candidates_factor = 2;  ///< candidates considered for each one chosen, at least 1
+  double epsilon = 0;            ///< share of the trials chosen at random, in [0, 1]
 
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
-                                                std::size_t n, Rng&, const Labelled& labelled = {}) const {
+                                                std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
     constexpr const char* policy = "DiverseTopK";
     require(std::isfinite(score_weight) && score_weight >= 0, policy, "score_weight", score_weight,
             "finite and 0 or more");
     require(std::isfinite(knob_weight) && knob_weight >= 0, policy, "knob_weight", knob_weight, "finite and 0 or more");
     require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor", candidates_factor,
             "finite and at least 1");
+    require(epsilon >= 0 && epsilon <= 1, policy, "epsilon", epsilon, "a share, 0 to 1");
     check_pool(policy, x, score, labelled);
     const std::size_t considered = scaled_count(candidates_factor, n);
     const std::vector<std::size_t> candidates =
         largest(described_positions(score), considered, score, score);  // best first
     const KnobTable knobs = knob_table(summed_rows(x, candidates));
+    const std::vector<std::size_t> random =
+        random_others(score, candidates, random_share(epsilon, labelled_of_pool_task(labelled), n), rng);
     std::vector<std::size_t> chosen;
-    for (const std::size_t i : greedy(knobs, candidates, score, n)) chosen.push_back(candidates[i]);
+    for (const std::size_t i : greedy(knobs, candidates, score, n - random.size())) chosen.push_back(candidates[i]);
+    chosen.insert(chosen.end(), random.begin(), random.end());
     fill_up(chosen, score, n);
     return chosen;
   }

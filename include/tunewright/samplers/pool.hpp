@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/rng.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/samplers/concept.hpp"
 
@@ -41,7 +43,22 @@ void check_pool(const char* who, const FeatureBatch& x, std::span<const float> s
 /// candidates.
 void fill_up(std::vector<std::size_t>& chosen, std::span<const float> score, std::size_t n);
 
-/// The members of one task: positions in the pool and in the labelled programs, ascending.
+/// How many programs of the task of the pool's first candidate are labelled.
+[[nodiscard]] std::size_t labelled_of_pool_task(const Labelled& labelled);
+
+/// How many of the `n` trials after `measured` others are random, so that a share `epsilon` of all trials is:
+///
+///   floor(epsilon (measured + n)) - floor(epsilon measured)
+///
+/// Batches that are too small for a random trial of their own thus have one every now and then.
+[[nodiscard]] std::size_t random_share(double epsilon, std::size_t measured, std::size_t n);
+
+/// `count` described positions drawn from those that `considered` lacks; all of them where they are fewer.
+[[nodiscard]] std::vector<std::size_t> random_others(std::span<const float> score,
+                                                     std::span<const std::size_t> considered, std::size_t count,
+                                                     Rng& rng);
+
+/// What belongs to one task: positions in the pool and in the labelled programs, ascending.
 struct TaskMembers {
   std::vector<std::size_t> pool;
   std::vector<std::size_t> labelled;
@@ -115,6 +132,34 @@ TUNEWRIGHT_INLINE void fill_up(std::vector<std::size_t>& chosen, std::span<const
   }
   rest = largest(std::move(rest), n - chosen.size(), score, score);
   chosen.insert(chosen.end(), rest.begin(), rest.end());
+}
+
+TUNEWRIGHT_INLINE std::size_t labelled_of_pool_task(const Labelled& labelled) {
+  const std::uint32_t task = labelled.pool_task.empty() ? 0 : labelled.pool_task.front();
+  std::size_t count = 0;
+  for (std::size_t l = 0; l < labelled.size(); ++l) count += labelled.task_of(l) == task ? 1 : 0;
+  return count;
+}
+
+TUNEWRIGHT_INLINE std::size_t random_share(double epsilon, std::size_t measured, std::size_t n) {
+  // The nudge keeps 0.05 * 60 at 3, whatever its rounding.
+  const auto random_of = [&](std::size_t trials) {
+    return static_cast<std::size_t>(std::floor(epsilon * static_cast<double>(trials) + 1e-9));
+  };
+  return random_of(measured + n) - random_of(measured);
+}
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> random_others(std::span<const float> score,
+                                                         std::span<const std::size_t> considered, std::size_t count,
+                                                         Rng& rng) {
+  if (count == 0) return {};
+  std::vector<bool> known(score.size());
+  for (const std::size_t p : considered) known[p] = true;
+  std::vector<std::size_t> others = described_positions(score);
+  std::erase_if(others, [&](std::size_t p) { return known[p]; });
+  rng.shuffle(std::span<std::size_t>(others));
+  others.resize(std::min(count, others.size()));
+  return others;
 }
 
 TUNEWRIGHT_INLINE std::map<std::uint32_t, TaskMembers> by_task(std::span<const float> score, const Labelled& labelled) {

@@ -27,24 +27,31 @@ namespace tunewright::samplers {
 ///   value(p)  = Q(p) in a ping, score(p) in a pong; the `candidates_factor` * n best by it are considered
 ///   choose argmax  rank(p) + diversity_weight * (share of knobs that differ from the nearest labelled or chosen)
 ///   rank: 1 for the best value considered to 0 for the worst
+///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool
+///
+/// It guides exploration as well: in a ping the explorer looks for large Q(p), in a pong for large scores.
 ///
 /// Pings and pongs alternate from the second round on. After two consecutive pongs that improved the best by less than
 /// `least_gain`, two pings follow. Until Q has `least_errors` labels, it is replaced by the model's deviation or, if it
 /// has none, the deviation of copies trained on resampled labels.
 ///
-/// Paper:       Zeng et al., ALT, ICCD 2020; Yoo and Kweon, Learning Loss for Active Learning, CVPR 2019 (the error
-///              predictor).
-/// Models:      LabelAwareSamplerFor<M> for every CostModel M. Q is another, e.g. models::Gbdt. Features: the knobs,
-///              one row per program.
-/// Shapes:      x [P, D]; result [min(n, P)] in the order of selection.
-/// Cost:        one fit of Q, or `copies` fits of the model, per ping; O(C (L + n) D), C = candidates_factor * n.
+/// Paper:       Zeng et al., ALT, ICCD 2020; Yoo and Kweon, Learning Loss for Active Learning, CVPR 2019 (the
+///              error predictor).
+/// Models:      GuidingSamplerFor<M> for every CostModel M. Q is another, e.g. models::Gbdt. Features: the
+///              knobs, one row a program.
+/// Shapes:      x [P, D]; result [min(n, P)] in the order taken.
+/// Cost:        two fits of Q, or of `copies` of the model, every ping, one for the explorer and one for the choice;
+///              O(C (L + n) D), C = candidates_factor * n.
 /// Determinism: rounds and errors are read from the labels, so there is no state to resume.
-/// Errors:      `std::invalid_argument` for options out of range, and unless there is one score or label per program.
-/// Deviates:    the paper's text is not public; everything beyond its abstract is a reconstruction. It searches for
-///              uncertain candidates, while here a ping selects from the explorer's pool, which is ranked by score: the
-///              explorer should return several times the batch (`elite_factor`). The pool counts as one task, that of
-///              its first candidate. Labels rescaled by a new best are compared with earlier predictions. Recorded
-///              predictions are not recalled from a journal, so a resumed search trains Q only on its new rounds.
+/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
+///              a program.
+/// Deviates:    the paper's text is not public; what it leaves open is a reconstruction. All there is to choose from is
+///              the explorer's pool: let it return several times the batch (`elite_factor`), and random candidates
+///              beside them for the random part. Where a recipe has a draft, that ranks the exploration of pings, too.
+///              The pool is taken as one task, that of its first candidate. Labels rescaled by a new best stay beside
+///              predictions made before it.
+///              What a journal says was predicted is not taken over, so a resumed search learns Q from its new
+///              rounds only.
 template <CostModel Q>
 struct UncertaintyPingPong {
   template <class Featurizer>
@@ -56,6 +63,14 @@ struct UncertaintyPingPong {
   double least_gain = 0.01;       ///< relative improvement of the best that justifies a pong, at least 0
   std::size_t least_errors = 32;  ///< at least 1
   unsigned copies = 5;            ///< of the model, at least 2
+  double epsilon = 0;             ///< share of the trials chosen at random, in [0, 1]
+
+  /// What exploration looks for: the expected error in a ping, the score in a pong.
+  template <CostModel M>
+  [[nodiscard]] Guide guide(const M& model, const Labelled& labelled, Rng& rng) const {
+    check();
+    return next_is_ping(labelled) ? expected_error(model, labelled, rng) : Guide();
+  }
 
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
@@ -63,10 +78,14 @@ struct UncertaintyPingPong {
     check();
     check_pool("UncertaintyPingPong", x, score, labelled);
     std::vector<float> value(score.begin(), score.end());
-    if (next_is_ping(labelled)) value = expected_error(model, x, labelled, rng);
+    if (next_is_ping(labelled)) expected_error(model, labelled, rng)(x, value);
     const std::size_t considered = scaled_count(candidates_factor, n);
     const std::vector<std::size_t> candidates = largest(described_positions(score), considered, value, score);
-    std::vector<std::size_t> chosen = spread(candidates, x, n, labelled);
+    Rng own = rng.split(copies);  // the streams before it are those of the copies
+    const std::vector<std::size_t> random =
+        random_others(score, candidates, random_share(epsilon, labelled_of_pool_task(labelled), n), own);
+    std::vector<std::size_t> chosen = spread(candidates, x, n - random.size(), labelled);
+    chosen.insert(chosen.end(), random.begin(), random.end());
     fill_up(chosen, score, n);
     return chosen;
   }
@@ -98,11 +117,9 @@ struct UncertaintyPingPong {
   }
 
  private:
-  // The expected error of the model, [P].
+  // How far off the model may be.
   template <CostModel M>
-  [[nodiscard]] std::vector<float> expected_error(const M& model, const FeatureBatch& x, const Labelled& labelled,
-                                                  const Rng& rng) const {
-    std::vector<float> error(x.programs());
+  [[nodiscard]] Guide expected_error(const M& model, const Labelled& labelled, const Rng& rng) const {
     FeatureBatch taught(labelled.x.columns());
     std::vector<float> seen;
     std::vector<std::uint32_t> task;
@@ -115,23 +132,26 @@ struct UncertaintyPingPong {
     if (seen.size() >= least_errors) {
       Q judge = error_predictor;
       judge.fit(taught, seen, task);
-      judge.predict(x, error);
-    } else if constexpr (UncertainCostModel<M>) {
-      std::vector<float> mean(x.programs());
-      model.predict_with_deviation(x, mean, error);
-    } else {
-      error = deviation_of_copies(model, x, labelled, rng);
+      return [judge = std::move(judge)](const FeatureBatch& x, std::span<float> error) { judge.predict(x, error); };
     }
-    return error;
+    if constexpr (UncertainCostModel<M>) {
+      return [&model](const FeatureBatch& x, std::span<float> error) {
+        std::vector<float> mean(x.programs());
+        model.predict_with_deviation(x, mean, error);
+      };
+    } else {
+      return [taught_copies = copies_of(model, labelled, rng)](const FeatureBatch& x, std::span<float> error) {
+        deviation(std::span<const M>(taught_copies), x, error);
+      };
+    }
   }
 
+  // Copies of the model, each taught as many labels as there are, drawn from them with repetition; none without labels.
   template <CostModel M>
-  [[nodiscard]] std::vector<float> deviation_of_copies(const M& model, const FeatureBatch& x, const Labelled& labelled,
-                                                       const Rng& rng) const {
-    std::vector<double> sum(x.programs()), squares(x.programs());
+  [[nodiscard]] std::vector<M> copies_of(const M& model, const Labelled& labelled, const Rng& rng) const {
     const std::vector<std::size_t> known = described_positions(labelled);
-    std::vector<float> error(x.programs());
-    if (known.empty() || labelled.y.empty()) return error;
+    std::vector<M> taught_copies;
+    if (known.empty() || labelled.y.empty()) return taught_copies;
     for (unsigned c = 0; c < copies; ++c) {
       Rng own = rng.split(c);
       FeatureBatch taught(labelled.x.columns());
@@ -143,19 +163,28 @@ struct UncertaintyPingPong {
         y.push_back(labelled.y[l]);
         task.push_back(labelled.task_of(l));
       }
-      M copy = model;
-      copy.fit(taught, y, task);
+      taught_copies.push_back(model);
+      taught_copies.back().fit(taught, y, task);
+    }
+    return taught_copies;
+  }
+
+  // Of what the copies predict, 0 without any.
+  template <CostModel M>
+  static void deviation(std::span<const M> of, const FeatureBatch& x, std::span<float> error) {
+    std::vector<double> sum(x.programs()), squares(x.programs());
+    for (const M& copy : of) {
       copy.predict(x, error);
       for (std::size_t p = 0; p < error.size(); ++p) {
         sum[p] += double{error[p]};
         squares[p] += double{error[p]} * double{error[p]};
       }
     }
+    const double count = static_cast<double>(std::max<std::size_t>(of.size(), 1));
     for (std::size_t p = 0; p < error.size(); ++p) {
-      const double mean = sum[p] / copies;
-      error[p] = static_cast<float>(std::sqrt(std::max(0.0, squares[p] / copies - mean * mean)));
+      const double mean = sum[p] / count;
+      error[p] = static_cast<float>(std::sqrt(std::max(0.0, squares[p] / count - mean * mean)));
     }
-    return error;
   }
 
   // `candidates` are sorted best first.
@@ -206,6 +235,7 @@ struct UncertaintyPingPong {
     require(least_gain >= 0, policy, "least_gain", least_gain, "0 or more");
     require(least_errors >= 1, policy, "least_errors", static_cast<double>(least_errors), "at least 1");
     require(copies >= 2, policy, "copies", copies, "at least 2");
+    require(epsilon >= 0 && epsilon <= 1, policy, "epsilon", epsilon, "a share, 0 to 1");
   }
 };
 

@@ -19,11 +19,13 @@
 #include "tunewright/core/parallel.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/recipe.hpp"
+#include "tunewright/samplers/concept.hpp"
 #include "tunewright/session/described_rows.hpp"
 
 namespace tunewright {
 
-/// Scores unmeasured candidates: first the filter, then the draft of the recipe or, without one, featurizer and model.
+/// Scores candidates that have not been measured: the filter first, then the draft of the recipe, or the model behind
+/// its featurizer where there is none; or, in place of the model, the guide of the sampler, if it is not empty.
 ///
 /// If filter and draft, or featurizer, can all read summaries, a candidate with a summary is not lowered. If they can
 /// all read programs, it is lowered once for both. Otherwise each part gets configurations. Rows computed for the model
@@ -39,8 +41,8 @@ class CandidateRanking {
 
   static constexpr bool has_draft = !std::same_as<typename Recipe::draft, drafts::None>;
 
-  CandidateRanking(const Parts<Recipe>& parts, const Task& task, DescribedRows& rows)
-      : parts_(parts), task_(task), rows_(rows) {}
+  CandidateRanking(const Parts<Recipe>& parts, const Task& task, DescribedRows& rows, const samplers::Guide& guide)
+      : parts_(parts), task_(task), rows_(rows), guide_(guide) {}
 
   /// Scores each of `configs`, larger is better, on `Parts::threads` threads; rejected candidates get -infinity.
   /// Returns the number of rejections by reason.
@@ -95,11 +97,17 @@ class CandidateRanking {
       parts_.draft.score(parts_.space, task_, configs, score);
     } else {
       const FeatureBatch x = parts_.featurizer.extract(parts_.space, task_, configs);
-      parts_.model.predict(x, score);
+      predict(x, score);
       std::vector<std::uint64_t> keys;
       for (const Config& config : configs) keys.push_back(parts_.space.key(config));
       keep_rows(keys, x);
     }
+  }
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    if (guide_)
+      guide_(x, score);
+    else
+      parts_.model.predict(x, score);
   }
   void keep_rows(std::span<const std::uint64_t> keys, const FeatureBatch& x) const {
     const std::lock_guard lock(keeping_);
@@ -122,10 +130,10 @@ class CandidateRanking {
     std::vector<std::size_t> described;  // positions of the programs in `x`
     std::vector<std::uint64_t> keys;     // likewise
     std::vector<float> predicted;
-    const auto predict = [&] {
+    const auto predict_described = [&] {
       if (described.empty()) return;
       predicted.resize(described.size());
-      parts_.model.predict(x, predicted);
+      predict(x, predicted);
       for (std::size_t i = 0; i < described.size(); ++i) score[described[i]] = predicted[i];
       keep_rows(keys, x);
       described.clear();
@@ -136,9 +144,9 @@ class CandidateRanking {
       described.push_back(i);
       keys.push_back(parts_.space.key(configs[i]));
       features::describe_or_leave_out(describer, program, task_, x);  // a program without rows ranks last
-      if (described.size() == block) predict();
+      if (described.size() == block) predict_described();
     });
-    predict();
+    predict_described();
     return rejected;
   }
 
@@ -182,6 +190,7 @@ class CandidateRanking {
   const Parts<Recipe>& parts_;
   const Task& task_;
   DescribedRows& rows_;
+  const samplers::Guide& guide_;
   mutable std::mutex keeping_;
 };
 

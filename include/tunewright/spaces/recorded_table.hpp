@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -52,7 +53,8 @@ struct TableRow {
 /// decodes to its own row.
 ///
 /// Models:      SettableKnobSpace, with program_type = config_type = TableRow.
-/// Cost:        `sample` O(1); `mutate` O(K log N) for each neighbour.
+/// Cost:        `sample` O(1); `mutate` O(1), but the first finds the neighbours of all rows, O(K log N) for each one,
+///              and keeps them, 4 bytes each; copies of the space share them.
 /// Determinism: bit-identical everywhere.
 /// Errors:      `std::invalid_argument` without a table, for one without rows, and for two rows of one configuration.
 class RecordedTable {
@@ -95,6 +97,14 @@ class RecordedTable {
   [[nodiscard]] std::vector<std::uint32_t> neighbours(const TableRow& of) const;
 
  private:
+  /// The neighbours of all rows, one after the other; found when they are first asked for, by whichever thread.
+  struct Neighbourhood {
+    std::once_flag found;
+    std::vector<std::size_t> first;  // [N + 1], in `rows`
+    std::vector<std::uint32_t> rows;
+  };
+  [[nodiscard]] std::span<const std::uint32_t> kept_neighbours(std::uint32_t row) const;
+
   struct Index {
     explicit Index(const Table& table);
     std::vector<Knob> knobs;                               // [K]
@@ -117,6 +127,7 @@ class RecordedTable {
 
   std::shared_ptr<const Table> table_;
   std::shared_ptr<const Index> index_;
+  std::shared_ptr<Neighbourhood> neighbourhood_;
   Neighbours kind_ = Neighbours::Hamming;
 };
 
@@ -131,6 +142,7 @@ TUNEWRIGHT_INLINE RecordedTable::RecordedTable(std::shared_ptr<const Table> tabl
   if (!table_ || table_->size() == 0)
     throw std::invalid_argument("RecordedTable: the table has no rows; give one with measurements");
   index_ = std::make_shared<const Index>(*table_);
+  neighbourhood_ = std::make_shared<Neighbourhood>();
 }
 
 TUNEWRIGHT_INLINE const Table& RecordedTable::table() const {
@@ -149,7 +161,7 @@ TUNEWRIGHT_INLINE TableRow RecordedTable::at(std::size_t row) const {
 }
 
 TUNEWRIGHT_INLINE std::optional<TableRow> RecordedTable::mutate(const Task&, const TableRow& from, Rng& rng) const {
-  const std::vector<std::uint32_t> rows = neighbours(from);
+  const std::span<const std::uint32_t> rows = kept_neighbours(from.row);
   if (rows.empty()) return std::nullopt;
   return at(rows[static_cast<std::size_t>(rng.below(rows.size()))]);
 }
@@ -201,6 +213,24 @@ TUNEWRIGHT_INLINE std::vector<std::uint32_t> RecordedTable::neighbours(const Tab
     std::erase(found, of.row);
   }
   return found;
+}
+
+TUNEWRIGHT_INLINE std::span<const std::uint32_t> RecordedTable::kept_neighbours(std::uint32_t row) const {
+  (void)table();
+  (void)at(row);  // throws for one that is not there
+  Neighbourhood& kept = *neighbourhood_;
+  std::call_once(kept.found, [&] {
+    std::vector<std::size_t> first{0};
+    std::vector<std::uint32_t> rows;
+    for (std::size_t of = 0; of < size(); ++of) {
+      const std::vector<std::uint32_t> found = neighbours(at(of));
+      rows.insert(rows.end(), found.begin(), found.end());
+      first.push_back(rows.size());
+    }
+    kept.first = std::move(first);
+    kept.rows = std::move(rows);
+  });
+  return std::span(kept.rows).subspan(kept.first[row], kept.first[row + 1] - kept.first[row]);
 }
 
 TUNEWRIGHT_INLINE RecordedTable::Index::Index(const Table& table) : knobs(knobs_of(table)) {

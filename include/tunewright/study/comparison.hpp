@@ -22,6 +22,7 @@
 #include "tunewright/study/performance_score.hpp"
 #include "tunewright/study/random_search.hpp"
 #include "tunewright/study/running_time.hpp"
+#include "tunewright/study/trial_costs.hpp"
 
 namespace tunewright::study {
 
@@ -29,11 +30,18 @@ namespace tunewright::study {
 struct Results {
   std::vector<std::string> recipes{}, problems{};  ///< as they were registered; the first recipe is the reference
   std::map<std::string, RandomSearch> spaces{};    ///< of the problems whose every configuration was measured
+  std::map<std::string, TrialCosts> costs{};       ///< of such problems, where it is known
   std::vector<FinishedSearch> searches{};
   std::vector<Finalists> finalists{};  ///< of those that hold all recipes the last one counts
 };
 
-/// Compares recipes on the problems and seeds that all of them have searched.
+/// Searches of a problem that are not compared, because not all recipes have searched it with the same seeds.
+struct NotCompared {
+  std::string problem;
+  std::vector<std::vector<Course>> courses{};  ///< [recipe][search]
+};
+
+/// Recipes held against each other on the problems and seeds that all of them have searched.
 ///
 /// Intervals are those of `bootstrap`, over problems and over seeds within each; comparisons of two recipes are paired.
 /// With too few samples, the ends of an interval are NaN.
@@ -56,16 +64,20 @@ class Comparison {
     for (const Finalists& of : results.finalists)
       if (has_all_that_found(of, found[of.problem])) finalists[of.problem][of.seed] = &of;
     for (const std::string& problem : results.problems) {
-      if (std::vector<std::uint64_t> seeds = common_seeds(found[problem]); !seeds.empty()) {
-        add_problem(problem, seeds, found[problem], results.spaces);
+      const std::vector<std::uint64_t> seeds = common_seeds(found[problem]);
+      if (!seeds.empty()) {
+        add_problem(problem, seeds, found[problem], results);
         add_finalists(seeds, finalists[problem]);
       }
+      add_others(problem, seeds, found[problem]);
     }
   }
 
   [[nodiscard]] const std::vector<std::string>& recipes() const noexcept { return recipes_; }
   [[nodiscard]] const std::vector<std::string>& problems() const noexcept { return problems_; }
-  /// Number of compared searches of each recipe.
+  /// Searches that are left out, problem by problem; those problems that have some.
+  [[nodiscard]] const std::vector<NotCompared>& not_compared() const noexcept { return not_compared_; }
+  /// Searches of each recipe that are compared.
   [[nodiscard]] std::size_t searches() const {
     std::size_t sum = 0;
     for (const std::size_t count : seeds_) sum += count;
@@ -76,18 +88,35 @@ class Comparison {
   /// Latency of the best known configuration of problem p: of its space, or else of any search of the study.
   [[nodiscard]] double best_known_s(std::size_t p) const { return best_known_s_[p]; }
   /// Whether every problem has a known space, so that searches have scores.
-  [[nodiscard]] bool has_scores() const {
-    return !scored_.empty() &&
-           std::all_of(scored_.begin(), scored_.end(), [](const auto& one) { return one.has_value(); });
+  [[nodiscard]] bool has_scores(Effort over = Effort::Trials) const {
+    const Scored& scored = scored_over(over);
+    return !scored.empty() &&
+           std::all_of(scored.begin(), scored.end(), [](const auto& of_problem) { return of_problem.has_value(); });
   }
 
-  /// Performance score over all problems, or on one of them; see `performance_score`.
-  [[nodiscard]] Interval score(std::size_t r, std::optional<std::size_t> problem = {}) const {
-    return interval([&](std::span<const DrawnTask> drawn) { return mean_score(r, drawn); }, problem);
+  /// Performance score over all problems, or on one of them alone; see `ScoredRuns`.
+  [[nodiscard]] Interval score(std::size_t r, std::optional<std::size_t> problem = {},
+                               Effort over = Effort::Trials) const {
+    return interval([&](std::span<const DrawnTask> drawn) { return mean_score(r, drawn, over); }, problem);
   }
   /// Score of recipe r minus that of recipe q.
-  [[nodiscard]] Interval score_difference(std::size_t r, std::size_t q) const {
-    return interval([&](std::span<const DrawnTask> drawn) { return mean_score(r, drawn) - mean_score(q, drawn); });
+  [[nodiscard]] Interval score_difference(std::size_t r, std::size_t q, Effort over = Effort::Trials) const {
+    return interval(
+        [&](std::span<const DrawnTask> drawn) { return mean_score(r, drawn, over) - mean_score(q, drawn, over); });
+  }
+
+  /// Speed on one problem of what a search has found within `effort` trials or seconds, otherwise as `speed`.
+  [[nodiscard]] Interval speed_within(std::size_t r, std::size_t problem, double effort, Effort over) const {
+    return interval(
+        [&](std::span<const DrawnTask> drawn) {
+          return intervals_detail::mean_of(drawn, [&](std::size_t p, std::size_t seed) {
+            const Course& course = courses_[r][p][seed];
+            const double best_s =
+                over == Effort::Seconds ? course.best_at(effort) : course.best_after(static_cast<std::size_t>(effort));
+            return best_known_s_[p] / best_s;
+          });
+        },
+        problem);
   }
 
   /// Speed of the best program of a search after `trials` (default: all), as a share of that of the best known program;
@@ -125,21 +154,19 @@ class Comparison {
   /// the expected running time of r, where each search of r must reach the final result of q's search with the same
   /// seed; the geometric mean over problems. 0 if r never reaches it on some problem.
   [[nodiscard]] Interval speedup(std::size_t r, std::size_t q, Effort effort) const {
-    return interval([&](std::span<const DrawnTask> drawn) {
-      double logarithms = 0;
-      for (const DrawnTask& one : drawn) {
-        double whole = 0, spent = 0, reached = 0;
-        for (const std::size_t seed : one.seeds) {
-          const Course &course = courses_[r][one.task][seed], &other = courses_[q][one.task][seed];
-          whole += effort_of(other, effort);
-          const std::optional<double> success = effort_to(course, other.best_s(), effort);
-          if (success && other.best_s() < Course::infinity) ++reached;
-          spent += success ? *success : effort_of(course, effort);
-        }
-        const double expected = reached > 0 ? spent / reached : Course::infinity;
-        logarithms += std::log(whole / static_cast<double>(one.seeds.size()) / expected);
-      }
-      return std::exp(logarithms / static_cast<double>(drawn.size()));
+    return geometric_mean([&](const DrawnTask& one) {
+      double whole = 0;
+      for (const std::size_t seed : one.seeds) whole += effort_of(courses_[q][one.task][seed], effort);
+      return whole / static_cast<double>(one.seeds.size()) / expected_to_end_of(r, q, one, effort);
+    });
+  }
+  /// How many times shorter recipe r takes to where recipe q ends than q itself does, otherwise as `speedup`: the time
+  /// that q searches on without finding anything faster does not count. 0 where, on some problem, r never does or q
+  /// finds nothing.
+  [[nodiscard]] Interval speedup_over_itself(std::size_t r, std::size_t q, Effort effort) const {
+    return geometric_mean([&](const DrawnTask& one) {
+      const double expected = expected_to_end_of(r, q, one, effort);
+      return expected < Course::infinity ? expected_to_end_of(q, q, one, effort) / expected : 0;
     });
   }
 
@@ -167,6 +194,11 @@ class Comparison {
 
  private:
   using BySeed = std::map<std::uint64_t, const Course*>;
+  using Scored = std::vector<std::optional<std::vector<ScoredRuns>>>;  // [problem][recipe]
+
+  [[nodiscard]] const Scored& scored_over(Effort over) const {
+    return over == Effort::Trials ? scored_ : scored_over_seconds_;
+  }
 
   [[nodiscard]] double share_of_trials(std::size_t r, std::size_t Course::* count) const {
     double counted = 0, trials = 0;
@@ -204,7 +236,7 @@ class Comparison {
   }
 
   void add_problem(const std::string& problem, const std::vector<std::uint64_t>& common,
-                   const std::map<std::string, BySeed>& found, const std::map<std::string, RandomSearch>& spaces) {
+                   const std::map<std::string, BySeed>& found, const Results& results) {
     problems_.push_back(problem);
     seeds_.push_back(common.size());
     double best_s = Course::infinity;
@@ -215,15 +247,36 @@ class Comparison {
         best_s = std::min(best_s, courses.back().best_s());
       }
     }
-    const auto space = spaces.find(problem);
     std::optional<std::vector<ScoredRuns>>& scored = scored_.emplace_back();
-    if (space != spaces.end()) {
+    std::optional<std::vector<ScoredRuns>>& over_seconds = scored_over_seconds_.emplace_back();
+    if (const auto space = results.spaces.find(problem); space != results.spaces.end()) {
       best_s = space->second.optimum_s();
+      const TrialRange range = space->second.range();
       scored.emplace();
-      for (const auto& of_recipe : courses_)
-        scored->emplace_back(space->second, of_recipe.back(), space->second.range());
+      for (const auto& of_recipe : courses_) scored->emplace_back(space->second, of_recipe.back(), range);
+      if (const auto costs = results.costs.find(problem); costs != results.costs.end()) {
+        over_seconds.emplace();
+        for (const auto& of_recipe : courses_)
+          over_seconds->emplace_back(space->second, costs->second, of_recipe.back(), costs->second.range(range));
+      }
     }
     best_known_s_.push_back(best_s);
+  }
+
+  void add_others(const std::string& problem, const std::vector<std::uint64_t>& common,
+                  const std::map<std::string, BySeed>& found) {
+    NotCompared others{.problem = problem, .courses = std::vector<std::vector<Course>>(recipes_.size())};
+    bool any = false;
+    for (std::size_t r = 0; r < recipes_.size(); ++r) {
+      const auto of_recipe = found.find(recipes_[r]);
+      if (of_recipe == found.end()) continue;
+      for (const auto& [seed, course] : of_recipe->second) {
+        if (std::find(common.begin(), common.end(), seed) != common.end()) continue;
+        others.courses[r].push_back(*course);
+        any = true;
+      }
+    }
+    if (any) not_compared_.push_back(std::move(others));
   }
 
   void add_finalists(const std::vector<std::uint64_t>& common, const std::map<std::uint64_t, const Finalists*>& found) {
@@ -241,6 +294,30 @@ class Comparison {
       }
       if (!of.twice.empty()) noise_.push_back(std::abs(std::log(of.again_s / of.latencies_s.at(of.twice))));
     }
+  }
+
+  /// Expected running time of recipe r where each search has to reach what that of q with the same seed ended with;
+  /// infinite where none does.
+  [[nodiscard]] double expected_to_end_of(std::size_t r, std::size_t q, const DrawnTask& drawn, Effort effort) const {
+    double spent = 0, reached = 0;
+    for (const std::size_t seed : drawn.seeds) {
+      const Course& course = courses_[r][drawn.task][seed];
+      const double target_s = courses_[q][drawn.task][seed].best_s();
+      const std::optional<double> success = effort_to(course, target_s, effort);
+      if (success && target_s < Course::infinity) ++reached;
+      spent += success ? *success : effort_of(course, effort);
+    }
+    return reached > 0 ? spent / reached : Course::infinity;
+  }
+
+  /// Of `ratio(drawn)` over the problems.
+  template <class Ratio>
+  [[nodiscard]] Interval geometric_mean(const Ratio& ratio) const {
+    return interval([&](std::span<const DrawnTask> drawn) {
+      double logarithms = 0;
+      for (const DrawnTask& one : drawn) logarithms += std::log(ratio(one));
+      return std::exp(logarithms / static_cast<double>(drawn.size()));
+    });
   }
 
   template <class Statistic>
@@ -262,9 +339,9 @@ class Comparison {
     return {of_problem(std::span(&only, 1)), nan, nan};
   }
 
-  [[nodiscard]] double mean_score(std::size_t r, std::span<const DrawnTask> drawn) const {
+  [[nodiscard]] double mean_score(std::size_t r, std::span<const DrawnTask> drawn, Effort over) const {
     double sum = 0;
-    for (const DrawnTask& one : drawn) sum += (*scored_[one.task])[r].score(one.seeds);
+    for (const DrawnTask& one : drawn) sum += (*scored_over(over)[one.task])[r].score(one.seeds);
     return sum / static_cast<double>(drawn.size());
   }
   [[nodiscard]] double mean_finalist_speed(std::size_t r, std::span<const DrawnTask> drawn) const {
@@ -283,7 +360,8 @@ class Comparison {
   std::vector<std::vector<std::vector<Course>>> courses_;          // [recipe][problem][seed]
   std::vector<std::size_t> seeds_;                                 // [problem]
   std::vector<double> best_known_s_;                               // [problem]
-  std::vector<std::optional<std::vector<ScoredRuns>>> scored_;     // [problem][recipe]
+  Scored scored_, scored_over_seconds_;
+  std::vector<NotCompared> not_compared_;
 };
 
 }  // namespace tunewright::study

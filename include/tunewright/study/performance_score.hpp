@@ -14,28 +14,32 @@
 
 #include "tunewright/study/course.hpp"
 #include "tunewright/study/random_search.hpp"
+#include "tunewright/study/trial_costs.hpp"
 
 namespace tunewright::study {
 
-/// Scores the searches of one recipe in one space: their position between random search, at 0, and the optimum, at 1,
-/// averaged over the relevant trials.
+/// Searches of one recipe in one space, scored: how far they are between random search, at 0, and the optimum, at 1, on
+/// average over the trials, or the seconds, that matter.
 ///
-///   median(n)  best latency of the median search after n trials
-///   s(n)       (median(n) - random(n)) / (optimum - random(n)); negative if worse than random search
-///   score      mean of s over a range of trials
+///   median(x)  the latency that the median search had found after x trials or seconds
+///   s(x)       (median(x) - random(x)) / (optimum - random(x)); negative behind random search
+///   score      mean of s over a range of x
 ///
 /// The median is over ranks, not latencies: each best latency counts as the number of faster configurations. The median
 /// of an even number of searches is the mean of the two in the middle, halves round to the even rank, and the result is
 /// the latency of the configuration with that rank. An outlier thus counts as one rank.
 ///
-/// Searches without a valid trial so far are omitted; if no search has one, the worst configuration represents them. A
-/// search that ended before the range keeps its best latency: stopping early has no other penalty.
+/// Over trials, searches without a valid one so far are left out, and if none has one the worst configuration stands
+/// for them; over seconds it stands for each of them. A search that ended before the range does keeps its best latency:
+/// stopping early is not punished beyond that.
 ///
 /// Willemsen et al., A Methodology for Comparing Auto-Tuning Optimization Algorithms, FGCS 2024, doi
-/// 10.1016/j.future.2024.05.021. Their program, autotuning_methodology 1.1.0, averages over seconds; these are the same
-/// curves over trials, which do not depend on the machines that recorded the space and that searched.
+/// 10.1016/j.future.2024.05.021. Their program, autotuning_methodology 1.1.0, draws curves over both and averages over
+/// seconds. Scores over trials are for where the machine that recorded the space, and the one that searched, should not
+/// matter. Over seconds that program has two ways: medians of the searches, and a falling curve through all evaluations
+/// of samples of the searches, averaged over samples that are different every time. These are the medians.
 ///
-/// Shapes: M trials of the range, R searches. Cost: O(M R) to construct and per score. Deterministic.
+/// Shapes: M trials or points of the range, R searches. Cost: O(M R) to make and for each score. Deterministic.
 class ScoredRuns {
  public:
   /// Throws `std::invalid_argument` for no searches, for an empty range, for a latency that is not in the space, and if
@@ -43,7 +47,7 @@ class ScoredRuns {
   /// few latencies cannot be scored.
   ScoredRuns(const RandomSearch& space, std::span<const Course> runs, TrialRange trials)
       : ascending_(space.ascending().begin(), space.ascending().end()), runs_(runs.size()) {
-    if (runs.empty()) throw std::invalid_argument("the score of 0 searches was asked for; give at least 1");
+    check(runs);
     if (trials.first > trials.last) {
       throw std::invalid_argument("the range from trial " + std::to_string(trials.first) + " to trial " +
                                   std::to_string(trials.last) + " is empty; give the smaller number first");
@@ -57,11 +61,33 @@ class ScoredRuns {
             " trials, so nothing is ahead of it; end the range before that or leave the space out");
       }
     }
-    places_.assign(trials.size() * runs_, nowhere);
-    for (std::size_t run = 0; run < runs_; ++run) add(space, runs[run], run, trials);
+    add(space, runs, nowhere, [&](const Improvement& one, std::size_t at) { return one.trial <= trials.first + at; });
   }
 
-  /// The latency in seconds of the median of the chosen searches after each number of trials.                // [M]
+  /// The same over seconds: `costs` are those of the space, and `Improvement::elapsed_s` says what was known when.
+  /// Throws `std::invalid_argument` likewise, and for fewer than two points.
+  ScoredRuns(const RandomSearch& space, const TrialCosts& costs, std::span<const Course> runs,
+             const SecondsRange& seconds)
+      : ascending_(space.ascending().begin(), space.ascending().end()), runs_(runs.size()) {
+    check(runs);
+    if (!(seconds.first_s <= seconds.last_s) || seconds.points < 2) {
+      throw std::invalid_argument("a range from " + std::to_string(seconds.first_s) + " s to " +
+                                  std::to_string(seconds.last_s) + " s in " + std::to_string(seconds.points) +
+                                  " points; give the smaller number first and at least 2 points");
+    }
+    random_ = best_over(space, costs, seconds);
+    for (std::size_t at = 0; at < random_.size(); ++at) {
+      if (random_[at] > space.optimum_s()) continue;
+      throw std::invalid_argument("random search is expected at the optimum of the " +
+                                  std::to_string(ascending_.size()) + " valid configurations after " +
+                                  std::to_string(seconds.at(at)) +
+                                  " s, so nothing is ahead of it; end the range before that or leave the space out");
+    }
+    add(space, runs, static_cast<std::uint32_t>(ascending_.size() - 1),
+        [&](const Improvement& one, std::size_t at) { return one.elapsed_s <= seconds.at(at); });
+  }
+
+  /// The latency in seconds of the median of the chosen searches at each trial or point of the range.         // [M]
   [[nodiscard]] std::vector<double> median_curve(std::span<const std::size_t> chosen) const {
     std::vector<double> curve(random_.size());
     std::vector<std::uint32_t> found;
@@ -99,13 +125,22 @@ class ScoredRuns {
  private:
   static constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();  // no valid trial so far
 
-  void add(const RandomSearch& space, const Course& course, std::size_t run, TrialRange trials) {
-    std::uint32_t place = nowhere;
-    auto next = course.improvements.begin();
-    for (std::size_t at = 0; at < random_.size(); ++at) {
-      for (; next != course.improvements.end() && next->trial <= trials.first + at; ++next)
-        place = static_cast<std::uint32_t>(space.faster_than(next->best_s));
-      places_[at * runs_ + run] = place;
+  static void check(std::span<const Course> runs) {
+    if (runs.empty()) throw std::invalid_argument("the score of 0 searches was asked for; give at least 1");
+  }
+
+  // `is_found(improvement, at)`: whether it was known by then.
+  template <class IsFound>
+  void add(const RandomSearch& space, std::span<const Course> runs, std::uint32_t without, const IsFound& is_found) {
+    places_.resize(random_.size() * runs_);
+    for (std::size_t run = 0; run < runs_; ++run) {
+      std::uint32_t place = without;
+      auto next = runs[run].improvements.begin();
+      for (std::size_t at = 0; at < random_.size(); ++at) {
+        for (; next != runs[run].improvements.end() && is_found(*next, at); ++next)
+          place = static_cast<std::uint32_t>(space.faster_than(next->best_s));
+        places_[at * runs_ + run] = place;
+      }
     }
   }
 
@@ -133,6 +168,12 @@ class ScoredRuns {
 /// to where it is expected at 95 % of it.
 [[nodiscard]] inline double performance_score(const RandomSearch& space, std::span<const Course> runs) {
   return performance_score(space, runs, space.range());
+}
+
+/// Score of `runs` over the seconds in which random search makes the trials of `space.range()`, at the median cost.
+[[nodiscard]] inline double performance_score_over_seconds(const RandomSearch& space, const TrialCosts& costs,
+                                                           std::span<const Course> runs) {
+  return ScoredRuns(space, costs, runs, costs.range(space.range())).score();
 }
 
 }  // namespace tunewright::study

@@ -36,6 +36,7 @@ struct Problem {
   std::function<Measurer()> measurer{};  ///< a new one; one by default where there is no function
   std::size_t trials = 0;                ///< of a search, where a problem has a budget of its own
   std::vector<double> latencies_s{};     ///< of all configurations, where all were measured; infinite for failed ones
+  std::vector<double> costs_s{};         ///< what measuring each took, in the same order, where that is known
 };
 
 }  // namespace tunewright::study

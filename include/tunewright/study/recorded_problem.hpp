@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -35,7 +36,13 @@ using RecordedProblem = Problem<spaces::RecordedTable, measurers::Replay<spaces:
     fresh.clock = VirtualClock();
     return fresh;
   };
-  for (std::size_t row = 0; row < table->size(); ++row) problem.latencies_s.push_back(table->cost_s(row));
+  for (std::size_t row = 0; row < table->size(); ++row) {
+    problem.latencies_s.push_back(table->cost_s(row));
+    problem.costs_s.push_back((table->outcomes[row].compile_time + table->outcomes[row].run_time).count());
+  }
+  // Some files do not tell what a measurement took; their searches have no score over seconds.
+  if (std::all_of(problem.costs_s.begin(), problem.costs_s.end(), [](double cost_s) { return cost_s == 0; }))
+    problem.costs_s.clear();
   problem.trials = RandomSearch(problem.latencies_s).range().last;
   return problem;
 }

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <ostream>
-#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -52,8 +51,9 @@ inline void row(std::ostream& out, const std::vector<std::string>& cells) {
 
 /// The results of a recipe, and its comparison with the first one.
 struct Findings {
-  Interval speed, speed_difference, speedup_trials, speedup_seconds;
-  Interval score, score_difference;              // where there are any
+  Interval speed, speed_difference, speedup_trials, speedup_seconds, speedup_over_itself;
+  Interval score, score_difference;  // where there are any, and the next likewise
+  Interval score_seconds, score_seconds_difference;
   Interval finalist_speed, finalist_difference;  // likewise
 };
 
@@ -66,9 +66,14 @@ inline std::vector<Findings> findings(const Comparison& comparison) {
     of.speed_difference = comparison.speed_difference(r, 0);
     of.speedup_trials = comparison.speedup(r, 0, Effort::Trials);
     of.speedup_seconds = comparison.speedup(r, 0, Effort::Seconds);
+    of.speedup_over_itself = comparison.speedup_over_itself(r, 0, Effort::Seconds);
     if (comparison.has_scores()) {
       of.score = comparison.score(r);
       of.score_difference = comparison.score_difference(r, 0);
+    }
+    if (comparison.has_scores(Effort::Seconds)) {
+      of.score_seconds = comparison.score(r, {}, Effort::Seconds);
+      of.score_seconds_difference = comparison.score_difference(r, 0, Effort::Seconds);
     }
     if (comparison.has_finalists()) {
       of.finalist_speed = comparison.finalist_speed(r);
@@ -79,13 +84,16 @@ inline std::vector<Findings> findings(const Comparison& comparison) {
 }
 
 inline void write_recipes(const Comparison& comparison, const std::vector<Findings>& found, std::ostream& out) {
-  std::vector<std::string> columns{"recipe", "speed at the end, % of the best known"};
-  if (comparison.has_scores()) columns.insert(columns.begin() + 1, "score");
-  columns.insert(columns.end(), {"failed trials, %", "imprecise, %", "seconds a search"});
+  std::vector<std::string> columns{"recipe"};
+  if (comparison.has_scores()) columns.emplace_back("score");
+  if (comparison.has_scores(Effort::Seconds)) columns.emplace_back("score over seconds");
+  columns.insert(columns.end(),
+                 {"speed at the end, % of the best known", "failed trials, %", "imprecise, %", "seconds a search"});
   header(out, columns);
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
     std::vector<std::string> cells{comparison.recipes()[r]};
     if (comparison.has_scores()) cells.push_back(digits(found[r].score, "%.2f"));
+    if (comparison.has_scores(Effort::Seconds)) cells.push_back(digits(found[r].score_seconds, "%.2f"));
     cells.push_back(digits(percent(found[r].speed), "%.1f"));
     cells.push_back(digits(100 * comparison.failed_share(r), "%.1f"));
     cells.push_back(digits(100 * comparison.imprecise_share(r), "%.1f"));
@@ -106,9 +114,12 @@ inline void write_differences(const Comparison& comparison, const std::vector<Fi
   out << "\n## Against " << reference
       << "\n\nPaired over problems and seeds. Better or worse is said where the interval "
       << "of the first column excludes 0.\n";
-  std::vector<std::string> columns{"recipe", "speed at the end, points of %",
-                                   "times shorter to where " + reference + " ends, in trials", "in seconds", ""};
-  if (comparison.has_scores()) columns.insert(columns.begin() + 1, "score");
+  std::vector<std::string> columns{"recipe"};
+  if (comparison.has_scores()) columns.emplace_back("score");
+  if (comparison.has_scores(Effort::Seconds)) columns.emplace_back("score over seconds");
+  columns.insert(columns.end(),
+                 {"speed at the end, points of %", "times shorter to where " + reference + " ends, in trials",
+                  "in seconds", "in seconds, than " + reference + " to there", ""});
   header(out, columns);
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
     const Interval speed = found[r].speed_difference;
@@ -118,9 +129,11 @@ inline void write_differences(const Comparison& comparison, const std::vector<Fi
       first = found[r].score_difference;
       cells.push_back(digits(first, "%.2f"));
     }
+    if (comparison.has_scores(Effort::Seconds)) cells.push_back(digits(found[r].score_seconds_difference, "%.2f"));
     cells.push_back(digits(percent(speed), "%.1f"));
     cells.push_back(digits(found[r].speedup_trials, "%.2f"));
     cells.push_back(digits(found[r].speedup_seconds, "%.2f"));
+    cells.push_back(digits(found[r].speedup_over_itself, "%.2f"));
     cells.push_back(r == 0 ? "" : verdict(first, 0));
     row(out, cells);
   }
@@ -167,21 +180,70 @@ inline void write_problems(const Comparison& comparison, std::ostream& out) {
   }
 }
 
-/// Trials at which curves are drawn: dense at first, then increasingly sparse.
-inline std::vector<std::size_t> places(std::size_t trials) {
+inline void write_scores_over_seconds(const Comparison& comparison, std::ostream& out) {
+  if (!comparison.has_scores(Effort::Seconds)) return;
+  out << "\n## Scores over seconds, problem by problem\n";
+  std::vector<std::string> columns{"problem"};
+  for (const std::string& recipe : comparison.recipes()) columns.push_back(recipe);
+  header(out, columns);
+  for (std::size_t p = 0; p < comparison.problems().size(); ++p) {
+    std::vector<std::string> cells{comparison.problems()[p]};
+    for (std::size_t r = 0; r < comparison.recipes().size(); ++r)
+      cells.push_back(digits(comparison.score(r, p, Effort::Seconds), "%.2f"));
+    row(out, cells);
+  }
+}
+
+/// What is in no other table: searches of problems, or with seeds, that not all recipes have.
+inline void write_not_compared(const Comparison& comparison, std::ostream& out) {
+  if (comparison.not_compared().empty()) return;
+  out << "\n## Not compared\n\nSearches of problems, or with seeds, that not all recipes have searched: how many there "
+         "are, and where they end, in microseconds, median. --recipes=A,B compares these alone.\n";
+  std::vector<std::string> columns{"problem"};
+  for (const std::string& recipe : comparison.recipes()) columns.push_back(recipe);
+  header(out, columns);
+  for (const NotCompared& others : comparison.not_compared()) {
+    std::vector<std::string> cells{others.problem};
+    for (const std::vector<Course>& courses : others.courses) {
+      cells.push_back(courses.empty()
+                          ? "none"
+                          : std::to_string(courses.size()) + "; " + digits(1e6 * median_end_s(courses), "%.4g"));
+    }
+    row(out, cells);
+  }
+}
+
+/// Where curves are drawn: logarithmically from `first`, above 0, to `last`, each place once. Whole numbers if `whole`.
+inline std::vector<double> places(double first, double last, bool whole) {
   constexpr double points = 30;
-  std::set<std::size_t> chosen;
-  for (double i = 0; i <= points; ++i)
-    chosen.insert(static_cast<std::size_t>(std::lround(std::pow(static_cast<double>(trials), i / points))));
-  return {chosen.begin(), chosen.end()};
+  std::vector<double> chosen;
+  for (double i = 0; i <= points && first <= last; ++i) {
+    double place = first * std::pow(last / first, i / points);
+    if (whole) place = std::round(place);
+    if (chosen.empty() || place > chosen.back()) chosen.push_back(place);
+  }
+  return chosen;
+}
+
+/// The same for one problem: from the first trial, or from when the first result was known, to the end of the longest
+/// search.
+inline std::vector<double> places(const Comparison& comparison, std::size_t p, Effort over) {
+  double first = over == Effort::Trials ? 1 : Course::infinity, last = 0;
+  for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+    for (const Course& course : comparison.courses(r, p)) {
+      last = std::max(last, effort_of(course, over));
+      if (!course.improvements.empty()) first = std::min(first, course.improvements.front().elapsed_s);
+    }
+  }
+  return first > 0 ? places(over == Effort::Trials ? 1 : first, last, over == Effort::Trials) : std::vector<double>();
 }
 
 /// A block per recipe: trials, speed as % of the best known, and its interval.
 inline void write_curves(const Comparison& comparison, std::ostream& out) {
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
     out << "# " << comparison.recipes()[r] << "\n# trials speed low high\n";
-    for (const std::size_t trials : places(comparison.most_trials())) {
-      const Interval speed = percent(comparison.speed(r, trials));
+    for (const double trials : places(1, static_cast<double>(comparison.most_trials()), true)) {
+      const Interval speed = percent(comparison.speed(r, static_cast<std::size_t>(trials)));
       out << trials << ' ' << speed.value << ' ' << speed.low << ' ' << speed.high << '\n';
     }
     out << "\n\n";
@@ -209,7 +271,51 @@ inline void write_targets(const Comparison& comparison, std::ostream& out) {
   }
 }
 
-/// The gnuplot script that draws the two files, one above the other.
+/// Curves of single problems: blocks of trials, or seconds, speed as % of the best known and its interval. A block a
+/// recipe, problem by problem, first all over trials, then all over seconds.
+inline void write_problem_curves(const Comparison& comparison, std::ostream& out) {
+  for (const Effort over : {Effort::Trials, Effort::Seconds}) {
+    for (std::size_t p = 0; p < comparison.problems().size(); ++p) {
+      const std::vector<double> at = places(comparison, p, over);
+      for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+        out << "# " << comparison.problems()[p] << ", " << comparison.recipes()[r] << "\n# "
+            << (over == Effort::Trials ? "trials" : "seconds") << " speed low high\n";
+        if (at.empty()) out << "1 0 0 0\n";  // gnuplot needs a block
+        for (const double place : at) {
+          const Interval speed = percent(comparison.speed_within(r, p, place, over));
+          out << place << ' ' << speed.value << ' ' << speed.low << ' ' << speed.high << '\n';
+        }
+        out << "\n\n";
+      }
+    }
+  }
+}
+
+/// What gnuplot draws them with: a row a problem, over trials and over seconds.
+inline void write_problem_script(const Comparison& comparison, const std::string& study, std::ostream& out) {
+  const std::size_t problems = comparison.problems().size(), recipes = comparison.recipes().size();
+  out << "set terminal svg size 1200," << 260 * problems << "\nset output '" << study
+      << ".problems.svg'\nset multiplot layout " << problems
+      << ",2\nset key right bottom noenhanced font ',9'\nset title noenhanced\nset logscale x\n"
+      << "set ylabel 'speed, % of the best known'\nset yrange [0:*]\n";
+  for (std::size_t p = 0; p < problems; ++p) {
+    for (const bool seconds : {false, true}) {
+      out << "set title '" << comparison.problems()[p] << "'\nset xlabel '" << (seconds ? "seconds" : "trials")
+          << "'\nplot ";
+      for (std::size_t r = 0; r < recipes; ++r) {
+        const std::string data =
+            "'" + study + ".problems.dat' index " + std::to_string(((seconds ? problems : 0) + p) * recipes + r);
+        const std::string colour = " lc " + std::to_string(r + 1);
+        out << data << " using 1:3:4 with filledcurves" << colour << " fs transparent solid 0.15 notitle, \\\n  "
+            << data << " using 1:2 with lines" << colour << " lw 2 title '" << comparison.recipes()[r] << "'"
+            << (r + 1 < recipes ? ", \\\n  " : "\n");
+      }
+    }
+  }
+  out << "unset multiplot\n";
+}
+
+/// What gnuplot draws the two files with, one above the other.
 inline void write_script(const Comparison& comparison, const std::string& study, std::ostream& out) {
   const auto plot = [&](const char* file, const char* columns, bool band) {
     out << "plot ";
@@ -246,9 +352,14 @@ inline void write_json(const Comparison& comparison, const std::vector<Findings>
     member("speed_difference", found[r].speed_difference);
     member("speedup_trials", found[r].speedup_trials);
     member("speedup_seconds", found[r].speedup_seconds);
+    member("speedup_seconds_over_itself", found[r].speedup_over_itself);
     if (comparison.has_scores()) {
       member("score", found[r].score);
       member("score_difference", found[r].score_difference);
+    }
+    if (comparison.has_scores(Effort::Seconds)) {
+      member("score_over_seconds", found[r].score_seconds);
+      member("score_over_seconds_difference", found[r].score_seconds_difference);
     }
     if (comparison.has_finalists()) {
       member("finalist_speed", found[r].finalist_speed);
@@ -266,7 +377,9 @@ inline void write_json(const Comparison& comparison, const std::vector<Findings>
 }  // namespace report
 
 /// Writes `<study>.md` (tables), `<study>.results.json` (the same numbers), `<study>.curves.dat` and `.targets.dat`,
-/// and `<study>.gp`, which draws them as `<study>.svg`. Throws `std::runtime_error` if they cannot be written.
+/// and `<study>.gp`, with which gnuplot draws them as `<study>.svg`; from `<study>.problems.dat` and `.problems.gp` it
+/// draws the curves of single problems as `<study>.problems.svg`. Throws `std::runtime_error` where they cannot be
+/// written.
 inline void write_report(const Results& results, const std::filesystem::path& folder, const std::string& study) {
   const Comparison comparison(results);
   const auto write = [&](const char* ending, const auto& content) {
@@ -283,17 +396,24 @@ inline void write_report(const Results& results, const std::filesystem::path& fo
         << " of them on problems and seeds that all recipes have searched; these are compared. Intervals: 95 %, "
            "bootstrap "
         << "over problems and seeds.\n";
-    if (comparison.problems().empty()) return;
+    if (comparison.problems().empty()) {
+      report::write_not_compared(comparison, out);
+      return;
+    }
     report::write_recipes(comparison, found, out);
     report::write_differences(comparison, found, out);
     report::write_finalists(comparison, found, out);
     report::write_problems(comparison, out);
+    report::write_scores_over_seconds(comparison, out);
+    report::write_not_compared(comparison, out);
   });
   if (comparison.problems().empty()) return;
   write(".results.json", [&](std::ostream& out) { report::write_json(comparison, found, out); });
   write(".curves.dat", [&](std::ostream& out) { report::write_curves(comparison, out); });
   write(".targets.dat", [&](std::ostream& out) { report::write_targets(comparison, out); });
   write(".gp", [&](std::ostream& out) { report::write_script(comparison, study, out); });
+  write(".problems.dat", [&](std::ostream& out) { report::write_problem_curves(comparison, out); });
+  write(".problems.gp", [&](std::ostream& out) { report::write_problem_script(comparison, study, out); });
 }
 
 }  // namespace tunewright::study

@@ -89,7 +89,7 @@ class Study {
     for (const std::string& name : names) note(results_.recipes, name, "recipe");
     for (const auto& each : problems) {
       const auto problem = std::make_shared<const Problem<Space, Measurer>>(each);  // its searches share it
-      note_problem(problem->name, problem->latencies_s);
+      note_problem(problem->name, problem->latencies_s, problem->costs_s);
       for (unsigned seed = options_.first_seed; seed < options_.first_seed + options_.seeds; ++seed) {
         if (!of_this_shard() || !wanted(options_.problems, problem->name)) continue;
         std::vector<std::function<void()>> searches{[&] { add_search<Recipes>(problem, seed, budget, prepare); }...};
@@ -174,9 +174,11 @@ class Study {
     }
     names.push_back(name);
   }
-  void note_problem(const std::string& name, const std::vector<double>& latencies_s) {
+  void note_problem(const std::string& name, const std::vector<double>& latencies_s,
+                    const std::vector<double>& costs_s) {
     note(results_.problems, name, "problem");
     if (!latencies_s.empty()) results_.spaces.emplace(name, RandomSearch(latencies_s));
+    if (!costs_s.empty()) results_.costs.emplace(name, TrialCosts(latencies_s, costs_s));
   }
 
   template <class Recipe, class Space, class Measurer, class Prepare>

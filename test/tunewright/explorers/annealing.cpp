@@ -61,6 +61,58 @@ TEST_CASE("cold chains never accept a worse candidate, hot ones do") {
         2);
 }
 
+TEST_CASE("what chains bring is left out below the least score, and random candidates end the pool") {
+  // Scores are first tiles less 5, so that those of 5 to 7 are not negative.
+  const auto first_tile = [](std::span<const toy::Tiles> configs, std::span<float> score) {
+    for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(configs[i][0]) - 5;
+  };
+  const Guidance<toy::Tiles> guidance{.rank = first_tile, .seeds = {}, .measured = nothing_measured, .wanted = 100};
+  explorers::Annealing annealing{.chains = 4, .steps = 100, .elite_factor = 4, .least_score = 0};
+  CHECK(annealing.pool_bound(100).most == 400);
+  Rng rng(3);
+  const auto kept = annealing.explore(toy::Space{}, toy::task(), guidance, rng);
+  REQUIRE(kept.size() > 100);
+  CHECK(kept.size() < 400);
+  for (const toy::Tiles& tiles : kept) CHECK(tiles[0] >= 5);
+
+  annealing = {.chains = 4, .steps = 100, .elite_factor = 4, .random_immigrant_factor = 0.5, .least_score = 0};
+  CHECK(annealing.pool_bound(100).most == 450);
+  Rng again(3);
+  const auto pool = annealing.explore(toy::Space{}, toy::task(), guidance, again);
+  REQUIRE(pool.size() == kept.size() + 50);
+  CHECK(std::equal(kept.begin(), kept.end(), pool.begin()));
+  std::size_t low = 0;
+  KeySet keys;
+  for (const toy::Tiles& tiles : pool) keys.insert(toy::Space{}.key(tiles));
+  for (std::size_t i = kept.size(); i < pool.size(); ++i) low += pool[i][0] < 5 ? 1 : 0;
+  CHECK(keys.size() == pool.size());
+  CHECK(low >= 20);  // 5 of 8 first tiles are below 5
+
+  // Where nothing is worth it, random candidates are all there is.
+  annealing = {.chains = 4, .steps = 100, .random_immigrant_factor = 0.5, .least_score = 7};
+  Rng third(3);
+  CHECK(annealing.explore(toy::Space{}, toy::task(), guidance, third).size() == 150);
+}
+
+TEST_CASE("random candidates of the pool are neither measured nor refused by the ranking") {
+  const auto refuse_odd = [](std::span<const toy::Tiles> configs, std::span<float> score) {
+    for (std::size_t i = 0; i < configs.size(); ++i)
+      score[i] = configs[i][0] % 2 == 1 ? -std::numeric_limits<float>::infinity() : 1.0F;
+  };
+  KeySet measured;
+  Rng draws(1);
+  for (int i = 0; i < 2000; ++i) measured.insert(toy::Space{}.key(*toy::Space{}.sample(toy::task(), draws)));
+  const Guidance<toy::Tiles> guidance{.rank = refuse_odd, .seeds = {}, .measured = measured, .wanted = 100};
+  Rng rng(3);
+  explorers::Annealing annealing{.chains = 4, .steps = 10, .random_immigrant_factor = 3, .least_score = 2};
+  const auto pool = annealing.explore(toy::Space{}, toy::task(), guidance, rng);
+  REQUIRE(pool.size() > 100);  // half of 300
+  for (const toy::Tiles& tiles : pool) {
+    CHECK(tiles[0] % 2 == 0);
+    CHECK(measured.count(toy::Space{}.key(tiles)) == 0);
+  }
+}
+
 TEST_CASE("options out of range are refused") {
   const Guidance<toy::Tiles> guidance{.rank = by_cost, .seeds = {}, .measured = nothing_measured};
   Rng rng(1);
@@ -73,6 +125,10 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_AS(run({.first_temperature = -1}), std::invalid_argument);
   CHECK_THROWS_AS(run({.last_temperature = -1}), std::invalid_argument);
   CHECK_THROWS_AS(run({.elite_factor = 0}), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(run({.random_immigrant_factor = -1}), doctest::Contains("random_immigrant_factor is -1"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(run({.least_score = std::numeric_limits<double>::quiet_NaN()}),
+                       doctest::Contains("least_score is"), std::invalid_argument);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   CHECK_THROWS_WITH_AS(run({.elite_factor = infinity}), doctest::Contains("elite_factor is inf"),
                        std::invalid_argument);

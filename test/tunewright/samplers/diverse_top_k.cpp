@@ -67,6 +67,33 @@ TEST_CASE("greedy comes within 1 - 1/e of the best set there is") {
   }
 }
 
+TEST_CASE("the random share is drawn from what is not considered, and ends the batch") {
+  // Of 4 trials after none a half is 2; the best 4 are considered, so that 4 and 5 are left.
+  const FeatureBatch x = toy::programs({{1, 1}, {1, 2}, {2, 2}, {1, 1}, {3, 3}, {4, 4}});
+  const std::vector<float> score{0.9F, 0.8F, 0.7F, 0.6F, 0.1F, 0.2F};
+  const DiverseTopK sampler{.candidates_factor = 1, .epsilon = 0.5};
+  Rng rng(1);
+  std::vector<std::size_t> chosen = sampler.select(toy::OpenBook{}, x, score, 4, rng);
+  REQUIRE(chosen.size() == 4);
+  CHECK(chosen[0] == 0);
+  CHECK(chosen[1] == 2);
+  std::sort(chosen.begin() + 2, chosen.end());
+  CHECK(chosen[2] == 4);
+  CHECK(chosen[3] == 5);
+  // After one other trial the half of all five is 2 less the 0 of before, after two it is 3 less 1.
+  FeatureBatch known(2);
+  known.append_program(std::vector<float>{1, 1});
+  CHECK(sampler.select(toy::OpenBook{}, x, score, 2, rng, {.x = known}).front() == 0);
+  // A share of a fifth gives two trials none, but the fifth of all.
+  const DiverseTopK fifth{.candidates_factor = 1, .epsilon = 0.2};
+  CHECK(fifth.select(toy::OpenBook{}, x, score, 2, rng) == std::vector<std::size_t>{0, 1});
+  for (int l = 0; l < 2; ++l) known.append_program(std::vector<float>{1, 1});
+  CHECK(fifth.select(toy::OpenBook{}, x, score, 2, rng, {.x = known}).back() >= 2);
+  // Where all of the pool is considered, nothing is random.
+  CHECK(DiverseTopK{.candidates_factor = 4, .epsilon = 1}.select(toy::OpenBook{}, x, score, 3, rng) ==
+        DiverseTopK{.candidates_factor = 4}.select(toy::OpenBook{}, x, score, 3, rng));
+}
+
 TEST_CASE("an infinite score comes first and ends nothing else") {
   const FeatureBatch x = toy::programs({{1, 1}, {1, 2}, {2, 2}});
   const std::vector<float> score{0.9F, std::numeric_limits<float>::infinity(), 0.1F};
@@ -88,6 +115,8 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_WITH_AS(select({.knob_weight = -1}), doctest::Contains("knob_weight"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.candidates_factor = 0.5}), doctest::Contains("candidates_factor is 0.5"),
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.epsilon = 1.5}), doctest::Contains("epsilon is 1.5"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.epsilon = -0.5}), doctest::Contains("epsilon"), std::invalid_argument);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   CHECK_THROWS_WITH_AS(select({.score_weight = infinity}), doctest::Contains("score_weight is inf"),
                        std::invalid_argument);

@@ -95,6 +95,51 @@ TEST_CASE("a ping goes where the model was wrong, a pong where it expects most")
                        {.x = known, .y = y, .round = round, .predicted = predicted}) == Positions{0, 3});
 }
 
+TEST_CASE("a ping guides exploration to expected errors, a pong to scores") {
+  // Where column 1 is 7 the model was off by 0.5, where it is 3 by 0.25, elsewhere nothing is known.
+  FeatureBatch known(2);
+  std::vector<float> y, predicted;
+  std::vector<std::uint32_t> round;
+  for (std::uint32_t l = 0; l < 8; ++l) {
+    known.append_program(std::vector<float>{-1, l % 2 == 0 ? 7.0F : 3.0F});
+    y.push_back(0.5F);
+    predicted.push_back(l % 2 == 0 ? 1.0F : 0.25F);
+    round.push_back(0);
+  }
+  const samplers::Labelled labelled{.x = known, .y = y, .round = round, .predicted = predicted};
+  const PingPong sampler{.least_errors = 8};
+  Rng rng(1);
+  const samplers::Guide guide = sampler.guide(toy::OpenBook{}, labelled, rng);
+  REQUIRE(guide);
+  std::vector<float> value(3);
+  guide(toy::programs({{0.9F, 3}, {0.1F, 7}, {0.2F, 5}}), value);
+  CHECK(value == std::vector<float>{0.25F, 0.5F, 0});
+  round.back() = 1;
+  CHECK_FALSE(sampler.guide(toy::OpenBook{}, labelled, rng));
+}
+
+TEST_CASE("the random share is drawn from what is not considered") {
+  // A pong over the best 2 by score; one of four trials in all is random, the third.
+  const FeatureBatch x = toy::programs({{1, 1}, {2, 2}, {3, 3}, {4, 4}});
+  const std::vector<float> score{0.9F, 0.8F, 0.7F, 0.6F};
+  FeatureBatch known(2);
+  known.append_program(std::vector<float>{9, 9});
+  known.append_program(std::vector<float>{9, 9});
+  const std::vector<std::uint32_t> round{0, 1};
+  std::vector<std::size_t> drawn(4);
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Rng rng(seed);
+    const PingPong sampler{.candidates_factor = 1, .epsilon = 0.25};
+    const Positions chosen = sampler.select(toy::OpenBook{}, x, score, 2, rng, {.x = known, .round = round});
+    REQUIRE(chosen.size() == 2);
+    CHECK(chosen[0] == 0);
+    ++drawn[chosen[1]];
+  }
+  CHECK(drawn[1] == 0);
+  CHECK(drawn[2] >= 8);
+  CHECK(drawn[3] >= 8);
+}
+
 TEST_CASE("until errors are known the model's own doubt counts, or that of its copies") {
   const FeatureBatch x = toy::programs({{0.9F, 0.1F}, {0.1F, 0.3F}, {0.2F, 0.2F}});
   Rng rng(1);
@@ -141,6 +186,9 @@ TEST_CASE("options out of range are refused") {
   CHECK_NOTHROW(select({.candidates_factor = 1e300}));
   CHECK_THROWS_WITH_AS(select({.least_gain = -1}), doctest::Contains("least_gain"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.least_errors = 0}), doctest::Contains("least_errors"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.epsilon = 2}), doctest::Contains("epsilon is 2"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)PingPong{.copies = 1}.guide(toy::OpenBook{}, {}, rng), doctest::Contains("copies is 1"),
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.copies = 1}), doctest::Contains("copies is 1"), std::invalid_argument);
 }
 

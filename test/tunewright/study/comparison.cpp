@@ -72,6 +72,23 @@ TEST_CASE("speed-up is the whole time of one over the expected time of the other
   CHECK(speedup.high > speedup.value);
 }
 
+TEST_CASE("what a recipe searches on after its end does not count where it is compared to itself") {
+  study::Results some = results();
+  for (study::FinishedSearch& one : some.searches)
+    if (one.recipe == "Slow") one.course.elapsed_s = 100;  // it ends at 2 s in the tenth second as before
+  const study::Comparison comparison(some);
+  CHECK(comparison.speedup(1, 0, study::Effort::Seconds).value == doctest::Approx(20));
+  CHECK(comparison.speedup_over_itself(1, 0, study::Effort::Seconds).value == doctest::Approx(2));
+  CHECK(comparison.speedup_over_itself(0, 0, study::Effort::Seconds) == study::Interval{1, 1, 1});
+  CHECK(comparison.speedup_over_itself(2, 0, study::Effort::Trials).value == 0);
+
+  study::Results failed{.recipes = {"A"}, .problems = {"p"}};
+  study::Course nothing;
+  nothing.add(study::Course::infinity, 1);
+  for (std::uint64_t seed = 0; seed < 3; ++seed) failed.searches.push_back(search("A", "p", seed, nothing));
+  CHECK(study::Comparison(failed).speedup_over_itself(0, 0, study::Effort::Seconds).value == 0);
+}
+
 TEST_CASE("finalists are compared where those of every problem and seed were measured") {
   study::Results some = results();
   CHECK_FALSE(study::Comparison(some).has_finalists());
@@ -120,6 +137,63 @@ TEST_CASE("searches of known spaces have scores, and failed trials are counted")
   CHECK(comparison.score_difference(0, 1).value == comparison.score(0).value - comparison.score(1).value);
   CHECK(comparison.best_known_s(0) == 0.01);
   CHECK(comparison.failed_share(1) == 0.5);
+}
+
+TEST_CASE("searches of spaces whose costs are known have scores over seconds, each problem counting the same") {
+  std::vector<double> latencies;
+  for (int i = 1; i <= 100; ++i) latencies.push_back(i * i / 100.0);
+  const std::vector<double> costs(100, 1.0);
+  study::Results known{.recipes = {"Soon", "Late"}, .problems = {"p", "q"}};
+  for (const char* problem : {"p", "q"}) {
+    known.spaces.emplace(problem, study::RandomSearch(latencies));
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      study::Course soon, late;  // the same trials, in other times
+      soon.add(0.01, 1);
+      late.add(0.01, 5);
+      known.searches.push_back(search("Soon", problem, seed, soon));
+      known.searches.push_back(search("Late", problem, seed, late));
+    }
+  }
+  known.costs.emplace("p", study::TrialCosts(latencies, costs));
+  CHECK(study::Comparison(known).has_scores());
+  CHECK_FALSE(study::Comparison(known).has_scores(study::Effort::Seconds));  // q has none
+  known.costs.emplace("q", study::TrialCosts(latencies, costs));
+  const study::Comparison comparison(known);
+  REQUIRE(comparison.has_scores(study::Effort::Seconds));
+  CHECK(comparison.score(0, {}, study::Effort::Seconds).value == doctest::Approx(1));
+  CHECK(comparison.score(1).value == 1);
+  CHECK(comparison.score(1, {}, study::Effort::Seconds).value < 0);
+  CHECK(comparison.score(1, 1, study::Effort::Seconds).value ==
+        doctest::Approx(study::performance_score_over_seconds(known.spaces.at("q"), known.costs.at("q"),
+                                                              comparison.courses(1, 1))));
+  CHECK(comparison.score_difference(0, 1, study::Effort::Seconds).low > 1);
+}
+
+TEST_CASE("speed on one problem within trials or seconds") {
+  const study::Comparison comparison(results());
+  CHECK(comparison.speed_within(1, 0, 4, study::Effort::Trials).value == 0.125);
+  CHECK(comparison.speed_within(1, 0, 5, study::Effort::Trials) == study::Interval{1, 1, 1});
+  CHECK(comparison.speed_within(1, 1, 4.9, study::Effort::Seconds).value == 0.125);
+  CHECK(comparison.speed_within(1, 1, 0.5, study::Effort::Seconds).value == 0);
+}
+
+TEST_CASE("searches that not all recipes have are kept apart") {
+  CHECK(study::Comparison(results()).not_compared().empty());
+  study::Results some = results();
+  some.problems.push_back("r");
+  some.searches.push_back(search("Slow", "p", 7, course(1, 0.5)));
+  some.searches.push_back(search("Fast", "r", 0, course(1, 0.5)));
+  some.searches.push_back(search("Fast", "r", 1, course(1, 0.25)));
+  const study::Comparison comparison(some);
+  REQUIRE(comparison.not_compared().size() == 2);
+  const auto& [p, r] = std::pair(comparison.not_compared()[0], comparison.not_compared()[1]);
+  CHECK(p.problem == "p");
+  REQUIRE(p.courses.size() == 3);
+  CHECK(p.courses[0].size() == 1);
+  CHECK(p.courses[1].empty());
+  CHECK(r.problem == "r");
+  REQUIRE(r.courses[1].size() == 2);
+  CHECK(r.courses[1][1].best_s() == 0.25);
 }
 
 TEST_CASE("where there is too little to draw from the ends of an interval are not numbers") {

@@ -121,3 +121,58 @@ TEST_CASE("a score may name some searches, and some of them twice") {
   CHECK(scored.score() == study::performance_score(squares(), all));
   CHECK(scored.score(std::vector<std::size_t>{0, 2, 0}) == study::performance_score(squares(), twice));
 }
+
+namespace {
+
+// Searches with times, and costs of which the mean is 1.8 s and the median 1 s.
+const study::Course soon = search({{1, 1.5, 36}, {4, 5, 1}});  // places 59, 9
+const study::Course even = search({{2, 3, 25}, {3, 6, 9}});    // places 49, 29
+const study::Course slow = search({{5, 7, 0.25}});             // place 4
+
+study::TrialCosts costs() {
+  std::vector<double> costs_s(60, 1.0);
+  costs_s.resize(100, 3.0);
+  return {squares().ascending(), costs_s};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "over seconds a search without a valid trial is at the worst place, and random search has an axis of its own") {
+  // By hand, places at 2, 4, 6 and 8 s: {59 99 99} {59 49 99} {9 29 99} {9 29 4}.
+  const std::vector<study::Course> three{soon, even, slow};
+  const study::ScoredRuns scored(squares(), costs(), three, {2, 8, 4});
+  CHECK(scored.median_curve(scored.all()) == std::vector<double>{100, 36, 9, 1});
+  // Random search has made 1, 2, 3 and 4 trials by then: 25, 10.89, 5.76 and 3.61.
+  const double by_hand = ((100 - 25) / (0.01 - 25) + (36 - 10.89) / (0.01 - 10.89) + (9 - 5.76) / (0.01 - 5.76) +
+                          (1 - 3.61) / (0.01 - 3.61)) /
+                         4;
+  CHECK(scored.score() == doctest::Approx(by_hand).epsilon(1e-12));
+  CHECK(scored.score(std::vector<std::size_t>{0, 0}) ==
+        study::ScoredRuns(squares(), costs(), std::vector<study::Course>{soon}, {2, 8, 4}).score());
+}
+
+TEST_CASE("scores over seconds have the reference program's values") {
+  // by autotuning_methodology 1.1.0, through bench/study/compare_with_methodology.py --seconds
+  const auto score = [&](const std::vector<study::Course>& runs) {
+    return study::performance_score_over_seconds(squares(), costs(), runs);
+  };
+  constexpr double digits = 1e-11;
+  CHECK(score({soon, even, slow}) == doctest::Approx(-1.900379881888).epsilon(digits));
+  CHECK(score({soon}) == doctest::Approx(-0.505819245098).epsilon(digits));
+  CHECK(score({search({})}) == doctest::Approx(-13.023194202719).epsilon(digits));
+}
+
+TEST_CASE("over seconds the optimum scores 1, and what has no score is named") {
+  const study::RandomSearch space = squares();
+  const std::vector<study::Course> best{search({{1, 0, 0.01}})};
+  CHECK(study::performance_score_over_seconds(space, costs(), best) == doctest::Approx(1).epsilon(1e-15));
+  const auto refusal = [&](std::span<const study::Course> runs, study::SecondsRange seconds) {
+    return test::refusal([&] { return study::ScoredRuns(space, costs(), runs, seconds).score(); });
+  };
+  CHECK(refusal({}, {2, 8, 4}).find("0 searches") != std::string::npos);
+  CHECK(refusal(best, {8, 2, 4}).find("give the smaller number first") != std::string::npos);
+  CHECK(refusal(best, {2, 8, 1}).find("at least 2 points") != std::string::npos);
+  // After 70 trials, 126 s, random search is expected at the optimum.
+  CHECK(refusal(best, {2, 126, 10}).find("100 valid configurations after") != std::string::npos);
+}

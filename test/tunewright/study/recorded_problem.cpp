@@ -21,6 +21,14 @@ TEST_CASE("a recorded space is a problem: its latencies, its trials, and a clock
   REQUIRE(problem.latencies_s.size() == problem.space.table().size());
   CHECK(problem.trials == study::RandomSearch(problem.latencies_s).range().last);
 
+  REQUIRE(problem.costs_s.size() == problem.latencies_s.size());
+  const data::Table& table = problem.space.table();
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const Outcome& outcome = table.outcomes[row];
+    CHECK(problem.costs_s[row] == (outcome.compile_time + outcome.run_time).count());
+    CHECK(problem.costs_s[row] > 0);  // failures as well
+  }
+
   const auto one = problem.measurer(), other = problem.measurer();
   CHECK(one.size() == problem.latencies_s.size());
   one.clock.advance(Seconds(1));

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "support/temporary_folder.hpp"
 #include "tunewright/json/scanner.hpp"
@@ -44,8 +45,8 @@ TEST_CASE("tables name what is better and by how much") {
   CHECK(tables.find("12 searches are finished, 12 of them") != std::string::npos);
   CHECK(tables.find("| Fast | 100.0 [100.0, 100.0] | 0.0 | 0.0 | 8 |") != std::string::npos);
   // Fast reaches in 4 trials what Slow has after 8.
-  CHECK(tables.find("| Fast | 50.0 [50.0, 50.0] | 2.00 [2.00, 2.00] | 2.00 [2.00, 2.00] | better |") !=
-        std::string::npos);
+  CHECK(tables.find("| Fast | 50.0 [50.0, 50.0] | 2.00 [2.00, 2.00] | 2.00 [2.00, 2.00] | 2.00 [2.00, 2.00] | "
+                    "better |") != std::string::npos);
   CHECK(tables.find("| p | 3 | 125 | 250 | 125 |") != std::string::npos);
 }
 
@@ -71,6 +72,71 @@ TEST_CASE("the numbers are JSON, the figures have a block a recipe") {
   CHECK(curves.find("# Fast\n") != std::string::npos);
   CHECK(text(folder.file("s.targets.dat")).find("# seconds reached\n") != std::string::npos);
   CHECK(text(folder.file("s.gp")).find("'s.curves.dat' index 1") != std::string::npos);
+}
+
+TEST_CASE("single problems have curves over trials and over seconds") {
+  const support::TemporaryFolder folder;
+  study::write_report(results(), folder.path(), "s");
+  const std::string curves = text(folder.file("s.problems.dat"));
+  CHECK(curves.find("# p, Slow\n# trials speed low high\n1 6.25 6.25 6.25\n2 12.5 12.5 12.5\n") == 0);
+  CHECK(curves.find("# q, Fast\n# seconds speed low high\n1 12.5 12.5 12.5\n") != std::string::npos);
+  std::size_t blocks = 0;
+  for (std::size_t at = curves.find("speed low high"); at != std::string::npos;
+       at = curves.find("speed low high", at + 1))
+    ++blocks;
+  CHECK(blocks == 8);  // 2 recipes, 2 problems, trials and seconds
+  const std::string script = text(folder.file("s.problems.gp"));
+  CHECK(script.find("set multiplot layout 2,2") != std::string::npos);
+  CHECK(script.find("'s.problems.dat' index 7 using 1:2") != std::string::npos);
+  CHECK(script.find("index 8") == std::string::npos);
+}
+
+TEST_CASE("scores over seconds are beside those over trials where costs are known") {
+  const support::TemporaryFolder folder;
+  study::Results known{.recipes = {"A"}, .problems = {"p"}};
+  std::vector<double> latencies;
+  for (int i = 1; i <= 100; ++i) latencies.push_back(i * i / 100.0);
+  known.spaces.emplace("p", study::RandomSearch(latencies));
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    study::Course course;
+    course.add(0.01, 1);
+    known.searches.push_back({.recipe = "A", .problem = "p", .seed = seed, .conditions = 0, .course = course});
+  }
+  study::write_report(known, folder.path(), "s");
+  CHECK(text(folder.file("s.md")).find("seconds |") != std::string::npos);
+  CHECK(text(folder.file("s.md")).find("score over seconds") == std::string::npos);
+  known.costs.emplace("p", study::TrialCosts(latencies, std::vector<double>(100, 1.0)));
+  study::write_report(known, folder.path(), "s");
+  const std::string tables = text(folder.file("s.md"));
+  CHECK(tables.find("| recipe | score | score over seconds |") != std::string::npos);
+  CHECK(tables.find("| A | 1.00 [1.00, 1.00] | 1.00 [1.00, 1.00] |") != std::string::npos);
+  CHECK(tables.find("## Scores over seconds, problem by problem") != std::string::npos);
+  CHECK(text(folder.file("s.results.json")).find("\"score_over_seconds\": [") != std::string::npos);
+}
+
+TEST_CASE("problems that not all recipes have searched are in a table of their own") {
+  const support::TemporaryFolder folder;
+  study::Results some = results();
+  CHECK(some.problems.size() == 2);
+  study::write_report(some, folder.path(), "s");
+  CHECK(text(folder.file("s.md")).find("## Not compared") == std::string::npos);
+  some.problems.push_back("r");
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    study::Course course;
+    course.add(1e-3 * static_cast<double>(seed + 1), 1);
+    some.searches.push_back({.recipe = "Fast", .problem = "r", .seed = seed, .conditions = 0, .course = course});
+  }
+  study::write_report(some, folder.path(), "s");
+  const std::string tables = text(folder.file("s.md"));
+  CHECK(tables.find("15 searches are finished, 12 of them") != std::string::npos);
+  CHECK(tables.find("| problem | Slow | Fast |\n| --- | --- | --- |\n| r | none | 3; 2000 |") != std::string::npos);
+
+  // Also where no problem is left to compare on.
+  std::erase_if(some.searches, [](const study::FinishedSearch& search) {
+    return (search.problem == "p" && search.recipe == "Fast") || (search.problem == "q" && search.recipe == "Slow");
+  });
+  study::write_report(some, folder.path(), "t");
+  CHECK(text(folder.file("t.md")).find("| p | 3; 250 | none |\n| q | none | 3; 125 |") != std::string::npos);
 }
 
 TEST_CASE("nothing that could be compared is said, and a folder that is none refused") {
