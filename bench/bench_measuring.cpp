@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What measuring long kernels in part saves, and what it costs in precision: the programs of a search of 64 trials are
-// measured once more, each as a whole and in part, one after the other. Counters: whole_trials_per_s, part_trials_per_s
-// (both without compiling, which overlaps), times_faster, share_in_part (the others are whole in both, since they are
-// nearly the best or short), ratio_p10, ratio_median, ratio_p90 (extrapolated latency over the whole one, of those in
-// part), spearman (their ranks).
+// What measuring long kernels in part, or by few calls, saves, and what it costs in precision: the programs of a
+// search of 64 trials are measured once more, each as a whole and in part, one after the other. Counters:
+// whole_trials_per_s, part_trials_per_s (both without compiling), times_faster, share_in_part and share_of_few_calls
+// (the others are whole in both, since they may be the best or are short), ratio_p10, ratio_median, ratio_p90 (latency
+// in part or by few calls over the whole one), spearman (their ranks), best_ratio (the fastest in whole calls of what
+// measuring in part gave all repeats, over the fastest of all).
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -50,7 +52,8 @@ void compare(benchmark::State& state, const std::shared_ptr<const program::Compu
     Seconds whole_time{0}, part_time{0};
     std::vector<double> ratios;
     std::vector<float> latencies, extrapolated;
-    double measured = 0;
+    double measured = 0, parts = 0, few = 0;
+    double best_s = std::numeric_limits<double>::infinity(), best_kept_s = best_s;
     for (const auto& trial : run.history.trials()) {
       if (!trial.outcome.valid()) continue;
       const std::vector<loops::LoopNest> program{tuner.parts().space.lower(task, trial.candidate.config)};
@@ -59,7 +62,13 @@ void compare(benchmark::State& state, const std::shared_ptr<const program::Compu
       ++measured;
       whole_time += one.run_time;
       part_time += other.run_time;
-      if (other.timing()->stopped != StopReason::Extrapolated) continue;
+      const StopReason stopped = other.timing()->stopped;
+      best_s = std::min(best_s, one.timing()->median.count());
+      if (stopped != StopReason::Extrapolated && stopped != StopReason::Slower) {
+        best_kept_s = std::min(best_kept_s, one.timing()->median.count());
+        continue;
+      }
+      (stopped == StopReason::Slower ? few : parts) += 1;
       ratios.push_back(other.timing()->median / one.timing()->median);
       latencies.push_back(static_cast<float>(one.timing()->median.count()));
       extrapolated.push_back(static_cast<float>(other.timing()->median.count()));
@@ -67,7 +76,9 @@ void compare(benchmark::State& state, const std::shared_ptr<const program::Compu
     state.counters["whole_trials_per_s"] = measured / whole_time.count();
     state.counters["part_trials_per_s"] = measured / part_time.count();
     state.counters["times_faster"] = whole_time / part_time;
-    state.counters["share_in_part"] = static_cast<double>(ratios.size()) / measured;
+    state.counters["share_in_part"] = parts / measured;
+    state.counters["share_of_few_calls"] = few / measured;
+    state.counters["best_ratio"] = best_kept_s / best_s;
     if (ratios.size() < 2) continue;
     state.counters["ratio_p10"] = stats::quantile(ratios, 0.1);
     state.counters["ratio_median"] = stats::median(ratios);
