@@ -252,6 +252,20 @@ TEST_CASE("a sum over rows that exceed the second cache may go in streams, and k
   CHECK(splits(7, 0) == Counts{1});
 }
 
+TEST_CASE("streams go on through the short rows of an output that follow each other in memory") {
+  const MultiLevelTiling space;
+  const auto fuses = [&](std::vector<std::int64_t> extents, int axis) {
+    return counts<schedule::Fuse>(
+        space.sketches(task_of([&](auto& g) { ops::sum(g, g.input("x", extents), {axis}); })));
+  };
+  const Counts as_axes{1, 1}, as_one_axis{1, 2};  // loops that run in parallel, then also columns
+  CHECK(fuses({1025, 6, 64}, 0) == as_one_axis);
+  CHECK(fuses({6, 1025, 64}, 1) == as_axes);  // the terms lie between
+  CHECK(fuses({1025, 6, 60}, 0) == as_axes);  // vectors would cross the ends of rows
+  CHECK(fuses({65, 4, 1024}, 0) == as_axes);  // a row is a page
+  CHECK(fuses({1025, 6, 1016}, 0) == as_one_axis);
+}
+
 TEST_CASE("a full reduction: plain, factored over lanes, or over threads and lanes") {
   const MultiLevelTiling space;
   const Task task = task_of([](auto& g) { ops::sum(g, g.input("x", {64, 64}), {0, 1}); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -12,13 +13,19 @@
 
 namespace tunewright::spaces::tiling {
 
-/// A reduction over an axis that is not the last, of data larger than the second level of cache, may read it in few
-/// long streams: a few terms at a time, each along as many columns as a thread has, whose sums stay in the innermost
-/// cache. Keeping the sums of a few vectors in registers over all terms reads some hundred bytes of each row instead,
-/// which no prefetcher follows. Stands beside `ScheduleSimply`. Not in Ansor.
+/// Reads the data of a reduction over one axis that is not the last, larger than the second level of cache, in few long
+/// streams: a few terms at a time, each along as many columns as a thread has, whose sums stay in the innermost cache.
+/// Keeping the sums of a few vectors in registers over all terms would read a few hundred bytes of each row instead,
+/// too few for prefetchers. Where rows of an output are shorter than a page and a whole number of vectors, the columns
+/// of several rows become one axis if they follow each other in memory, so that a stream does not end with a row. The
+/// derivation of `ScheduleSimply` is kept as well. Not in Ansor.
 struct ReduceInStreams {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
+
+ private:
+  /// The first of the spatial axes, up to the last one, that every read runs through as through one.
+  static IterId first_contiguous_axis(const State& state, const program::Operator& op);
 };
 
 }  // namespace tunewright::spaces::tiling
@@ -45,6 +52,24 @@ TUNEWRIGHT_INLINE Answer ReduceInStreams::meets(const Derivation& d, TensorId id
              : Answer::Skip;
 }
 
+TUNEWRIGHT_INLINE IterId ReduceInStreams::first_contiguous_axis(const State& state, const program::Operator& op) {
+  const auto last = static_cast<IterId>(op.rank() - 1);
+  IterId first = 0;
+  for (const program::Reads& reads : program::reads_of(op)) {
+    const std::vector<std::int64_t> extents = state.stages[reads.tensor].op->shape();
+    for (const auto& access : reads.accesses) {
+      IterId axis = last;
+      while (axis > first) {
+        const auto outer = dimension_of(access, axis - 1), inner = dimension_of(access, axis);
+        if (!outer || !inner || *inner != *outer + 1 || extents[*inner] != op.axes[axis].extent) break;
+        --axis;
+      }
+      first = std::max(first, axis);
+    }
+  }
+  return first;
+}
+
 TUNEWRIGHT_INLINE void ReduceInStreams::apply(Derivation d, TensorId id, const Target& target,
                                               std::vector<Derivation>& out) const {
   ScheduleBuilder& s = d.builder;
@@ -52,10 +77,15 @@ TUNEWRIGHT_INLINE void ReduceInStreams::apply(Derivation d, TensorId id, const T
   const auto last = static_cast<IterId>(op.rank() - 1);
   const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
   constexpr std::int64_t most_vectors = 8, most_terms = 16;
-  const std::vector<IterId> columns = s.choose_tile(id, last, 2, most_vectors * lanes, LoopKind::Vectorized);
+  constexpr std::int64_t page_bytes = 4096;
+  const std::int64_t row_bytes = op.axes[last].extent * static_cast<std::int64_t>(program::size_in_bytes(op.type));
+  const bool short_rows = row_bytes < page_bytes && op.axes[last].extent % lanes == 0 && readers(s.state(), id).empty();
+  const IterId first = short_rows ? first_contiguous_axis(s.state(), op) : last;
+  std::vector<IterId> outer, run;
+  for (IterId axis = 0; axis <= last; ++axis) (axis < first ? outer : run).push_back(axis);
+  const IterId whole = run.size() > 1 ? s.fuse(id, run) : last;
+  const std::vector<IterId> columns = s.choose_tile(id, whole, 2, most_vectors * lanes, LoopKind::Vectorized);
   const std::vector<IterId> terms = s.choose_tile(id, static_cast<IterId>(op.rank()), 1, most_terms);
-  std::vector<IterId> outer;
-  for (IterId axis = 0; axis < last; ++axis) outer.push_back(axis);
   outer.push_back(columns[0]);
   std::vector<IterId> order = outer;
   order.insert(order.end(), {terms[0], columns[1], terms[1], columns[2]});
