@@ -2,7 +2,6 @@
 #pragma once
 
 #include <isa-l/igzip_lib.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -65,13 +64,6 @@ class GzipReader {
   bool ended_ = false;
 };
 
-namespace detail {
-
-/// Requests large pages, because page faults dominate the first write to a large text. Only a hint.
-void advise_large_pages([[maybe_unused]] std::string& text);
-
-}  // namespace detail
-
 /// The contents of a plain or gzip file. Throws `std::runtime_error` if it cannot be opened, is damaged, or is larger
 /// than `max_bytes` after decompression.
 [[nodiscard]] std::string read_text(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30);
@@ -109,6 +101,8 @@ class GzipLines {
 }  // namespace tunewright::data
 
 #if TUNEWRIGHT_DEFINES(gzip)
+
+#include "tunewright/core/huge_pages.hpp"
 
 namespace tunewright::data {
 
@@ -221,29 +215,12 @@ TUNEWRIGHT_INLINE const char* GzipReader::reason(int code) noexcept {
   }
 }
 
-}  // namespace tunewright::data
-
-namespace tunewright::data::detail {
-
-TUNEWRIGHT_INLINE void advise_large_pages([[maybe_unused]] std::string& text) {
-#ifdef MADV_HUGEPAGE
-  constexpr std::uintptr_t large = std::uintptr_t{2} << 20;
-  const auto from = reinterpret_cast<std::uintptr_t>(text.data()), to = from + text.capacity();
-  const std::uintptr_t first = (from + large - 1) / large * large;
-  if (first < to) ::madvise(reinterpret_cast<void*>(first), to - first, MADV_HUGEPAGE);
-#endif
-}
-
-}  // namespace tunewright::data::detail
-
-namespace tunewright::data {
-
 TUNEWRIGHT_INLINE std::string read_text(const std::string& path, std::size_t max_bytes) {
   GzipReader reader(path);
   std::string text;
   constexpr std::size_t chunk = 256 * 1024;
   text.reserve(std::min(reader.expected_bytes(), max_bytes) + chunk);
-  detail::advise_large_pages(text);
+  advise_huge_pages(text.data(), text.capacity());
   for (std::size_t got = 1; got > 0;) {
     const std::size_t size = text.size();
     text.resize(size + chunk);

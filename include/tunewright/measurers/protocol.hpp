@@ -15,9 +15,9 @@ namespace tunewright::measurers {
 ///   part       where there is a best so far and a call takes longer than `partial_call_seconds`, it is extrapolated
 ///              from the first iterations of its parallel loops (`sandbox::PartialCall`). As long as the whole is
 ///              within `nearly_best_factor` of the best, the call goes on to its end and is the checked one; else it
-///              ends. Unless one of `partial_repeats` more such calls goes on, they are the latency, and what the
-///              kernel computes is not checked, only that it writes where it may; not for targets of one thread, whose
-///              loops are not parallel
+///              ends. Unless a second such call goes on, what it tells is the latency, and what the kernel computes is
+///              not checked, only that it writes where it may; not for targets of one thread, whose loops are not
+///              parallel
 ///   check      one call on poisoned outputs, compared with the reference; it also touches every page
 ///   warm up    `warmup_calls` calls; none where the checked call is long, that is, took `partial_call_seconds`
 ///   calibrate  calls a repeat, from the last call; the first repeat is redone if it turns out too short
@@ -34,8 +34,8 @@ namespace tunewright::measurers {
 ///            `budget_seconds`; calls in part, and long calls of what is not the best once or twice; flushing evicts
 ///            every buffer, Ansor keeps the first.
 /// Cost:      about 10 ms for a kernel under 0.4 ms, about 7 calls for one of 2 to 5 ms. For longer ones 3 to 6 calls
-///            of one that may be the best, 1 or 2 of one that is nearly, and about three times `partial_call_seconds`
-///            for others, but an iteration of a parallel loop at least.
+///            of one that may be the best, 1 or 2 of one that is nearly, and about twice `partial_call_seconds` for
+///            others, but an iteration of a parallel loop at least.
 struct Protocol {
   unsigned warmup_calls = 1;           ///< on top of the checked call; skipped where that is long
   double min_repeat_seconds = 2e-3;    ///< a repeat lasts at least so long
@@ -53,7 +53,6 @@ struct Protocol {
   double compile_timeout_seconds = 10;
 
   static constexpr unsigned repeats_limit = 256;
-  static constexpr unsigned partial_repeats = 2;
   /// That must all be far slower than the best, `repeats_min` if that is fewer: then a disturbance that lasts as long
   /// as these decides.
   static constexpr unsigned far_slower_repeats = 3;

@@ -94,24 +94,27 @@ class CompiledNetwork {
 #include "tunewright/codegen/llvm_jit.hpp"
 #include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/core/huge_pages.hpp"
 #include "tunewright/networks/compile_kernels.hpp"
 #include "tunewright/networks/execution_plan.hpp"
 #include "tunewright/networks/values.hpp"
 
 namespace tunewright::networks::detail {
 
-/// Memory with the alignment that kernels need.
+/// Memory for the buffers of kernels, in huge pages like that of the measuring process.
 class KernelMemory {
  public:
   KernelMemory() = default;
   explicit KernelMemory(std::size_t bytes)
-      : bytes_(static_cast<std::byte*>(
-            ::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{kernel_alignment}))) {}
+      : bytes_(static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), alignment))) {
+    advise_huge_pages(bytes_.get(), bytes);
+  }
   [[nodiscard]] std::byte* data() const noexcept { return bytes_.get(); }
 
  private:
+  static constexpr std::align_val_t alignment{std::max(kernel_alignment, huge_page_bytes)};
   struct Release {
-    void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{kernel_alignment}); }
+    void operator()(std::byte* bytes) const { ::operator delete(bytes, alignment); }
   };
   std::unique_ptr<std::byte, Release> bytes_;
 };
@@ -131,7 +134,7 @@ struct CompiledNetwork::State {
   std::vector<codegen::Kernel> kernels;
   ExecutionPlan plan;
   codegen::PinnedTeam team;
-  std::vector<detail::KernelMemory> constants;
+  detail::KernelMemory constants;  // one after the other
   detail::KernelMemory block;
   std::map<TensorId, reference::Array> tables;  // of lookups
   std::vector<Call> calls;
@@ -161,9 +164,11 @@ TUNEWRIGHT_INLINE void CompiledNetwork::State::bind(const reference::Tensors& va
           "tasks for host_target()");
     loaded.push_back(loader.load(kernel));
   }
-  for (const PackedConstant& constant : plan.constants) {
-    constants.emplace_back(constant.bytes());
-    pack_constant(constant.layout, values[constant.tensor], constants.back().data());
+  const WeightsLayout weights = weights_layout(plan.constants);
+  constants = detail::KernelMemory(weights.bytes);
+  for (std::size_t c = 0; c < plan.constants.size(); ++c) {
+    const PackedConstant& constant = plan.constants[c];
+    pack_constant(constant.layout, values[constant.tensor], constants.data() + weights.offsets[c]);
   }
   for (const Lookup& lookup : network.lookups) tables[lookup.table] = values[lookup.table];
   block = detail::KernelMemory(plan.memory.bytes);
@@ -171,7 +176,7 @@ TUNEWRIGHT_INLINE void CompiledNetwork::State::bind(const reference::Tensors& va
   for (std::size_t c = 0; c < partition.calls.size(); ++c) {
     Call bound{loaded[partition.calls[c].task], {}};
     for (const BufferPlace& place : plan.buffers[c]) {
-      bound.buffers.push_back(place.constant ? constants[place.number].data()
+      bound.buffers.push_back(place.constant ? constants.data() + weights.offsets[place.number]
                                              : block.data() + plan.memory.offsets[place.number]);
     }
     calls.push_back(std::move(bound));

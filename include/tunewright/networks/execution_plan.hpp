@@ -26,6 +26,13 @@ struct PackedConstant {
   [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(layout.bytes()); }
 };
 
+/// Where each constant lies in one block: one after the other, at multiples of `kernel_alignment`.
+struct WeightsLayout {
+  std::vector<std::size_t> offsets;
+  std::size_t bytes = 0;  ///< of all
+};
+[[nodiscard]] WeightsLayout weights_layout(std::span<const PackedConstant> constants);
+
 /// The memory of one buffer of a call.
 struct BufferPlace {
   bool constant = false;
@@ -135,6 +142,15 @@ TUNEWRIGHT_INLINE void plan_shared_memory(const Network& network, const Partitio
 }  // namespace tunewright::networks::detail
 
 namespace tunewright::networks {
+
+TUNEWRIGHT_INLINE WeightsLayout weights_layout(std::span<const PackedConstant> constants) {
+  WeightsLayout layout;
+  for (const PackedConstant& constant : constants) {
+    layout.offsets.push_back(layout.bytes);
+    layout.bytes += detail::rounded_up(constant.bytes(), kernel_alignment);
+  }
+  return layout;
+}
 
 TUNEWRIGHT_INLINE void check_partition(const Network& network, const Partition& partition) {
   if (program::stable_hash(graph_of(network)) == partition.graph_hash) return;

@@ -32,13 +32,6 @@ inline constexpr std::uint64_t weights_file_version = 1;
 inline constexpr std::uint64_t weights_check_sum_start = 0xcbf29ce484222325;
 inline constexpr std::uint64_t weights_check_sum_factor = 0x9e3779b97f4a7c15;
 
-/// The position of each constant in the file, after the header.
-struct WeightsLayout {
-  std::vector<std::size_t> offsets;
-  std::size_t bytes = 0;  ///< of all
-};
-[[nodiscard]] WeightsLayout weights_layout(std::span<const PackedConstant> constants);
-
 /// Equal for files whose constants are interchangeable for an exported network: those of the same graph and layouts.
 [[nodiscard]] std::uint64_t weights_identity(std::uint64_t graph_hash, std::span<const PackedConstant> constants);
 
@@ -73,15 +66,6 @@ TUNEWRIGHT_INLINE void append_little_endian(std::string& text, std::uint64_t num
 }  // namespace tunewright::networks::detail
 
 namespace tunewright::networks {
-
-TUNEWRIGHT_INLINE WeightsLayout weights_layout(std::span<const PackedConstant> constants) {
-  WeightsLayout layout;
-  for (const PackedConstant& constant : constants) {
-    layout.offsets.push_back(layout.bytes);
-    layout.bytes += detail::rounded_up(constant.bytes(), kernel_alignment);
-  }
-  return layout;
-}
 
 TUNEWRIGHT_INLINE std::uint64_t weights_identity(std::uint64_t graph_hash, std::span<const PackedConstant> constants) {
   StableHash hash;

@@ -26,6 +26,7 @@
 #include "tunewright/core/helper_threads.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/core/huge_pages.hpp"
 #include "tunewright/core/interrupt.hpp"
 #include "tunewright/core/observer.hpp"
 #include "tunewright/core/order.hpp"

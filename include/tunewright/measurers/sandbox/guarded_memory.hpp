@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tunewright/core/huge_pages.hpp"
 #include "tunewright/detail/config.hpp"
 
 namespace tunewright::measurers::sandbox {
@@ -65,7 +66,6 @@ class GuardedBuffer {
 
  private:
   static constexpr std::size_t page = 4096;
-  static constexpr std::size_t huge_page = std::size_t{2} << 20;
   static constexpr std::size_t guard = std::size_t{16} << 20;
   static constexpr int red_zone = 0xA5;
 
@@ -100,11 +100,11 @@ TUNEWRIGHT_INLINE std::array<GuardedRegion, 512>& guarded_regions() noexcept {
 TUNEWRIGHT_INLINE GuardedBuffer::GuardedBuffer(std::string_view name, std::size_t bytes) : bytes_(bytes) {
   const std::size_t padded = round_up(bytes, 64);
   accessible_ = round_up(padded == 0 ? 1 : padded, page);
-  reserved_ = accessible_ + 2 * guard + huge_page;
+  reserved_ = accessible_ + 2 * guard + huge_page_bytes;
   void* base = ::mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) throw_system_error("mmap of a guarded buffer");
   base_ = static_cast<char*>(base);
-  const std::size_t boundary = accessible_ >= huge_page ? huge_page : page;
+  const std::size_t boundary = accessible_ >= huge_page_bytes ? huge_page_bytes : page;
   const std::uintptr_t end = round_up(reinterpret_cast<std::uintptr_t>(base_) + guard + accessible_, boundary);
   begin_ = base_ + (end - accessible_ - reinterpret_cast<std::uintptr_t>(base_));
   data_ = begin_ + (accessible_ - padded);
@@ -112,7 +112,7 @@ TUNEWRIGHT_INLINE GuardedBuffer::GuardedBuffer(std::string_view name, std::size_
     ::munmap(base_, reserved_);
     throw_system_error("mprotect of a guarded buffer");
   }
-  if (accessible_ >= huge_page) ::madvise(begin_, accessible_, MADV_HUGEPAGE);
+  advise_huge_pages(begin_, accessible_);
   std::memset(begin_, red_zone, static_cast<std::size_t>(data_ - begin_));
   std::memset(data_ + bytes_, red_zone, padded - bytes_);
   register_region(name);

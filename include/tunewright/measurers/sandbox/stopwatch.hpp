@@ -98,29 +98,24 @@ template <class Call, class Flush>
 /// that the kernel may be nearly the best, so that whole calls are needed. `call()` makes a part, after `prepare()`,
 /// and returns a `PartialTime`. `best_seconds` is positive.
 ///
-/// The first part is on cold caches and counts only where it is the only one: where it leaves no doubt. A lost time
-/// slice of some milliseconds may make a short part look twice as slow, so that parts which take less than all of them
-/// should are never alone.
+/// The first part is on cold caches; the second one counts. The first is enough if it leaves no doubt and took as long
+/// as two should: a lost time slice of some milliseconds may make a short part look twice as slow.
 template <class Call, class Prepare>
 [[nodiscard]] std::optional<Series> extrapolate(const Protocol& protocol, double best_seconds, const Call& call,
                                                 const Prepare& prepare) {
   constexpr double doubt = 1.5;  // times that a part may overestimate the whole by
   const double near_seconds = protocol.nearly_best_factor * best_seconds;
-  const double enough_seconds = (1 + Protocol::partial_repeats) * protocol.partial_call_seconds;
-  Series series{{}, 1, StopReason::Extrapolated};
-  double spent = 0;
-  for (unsigned i = 0; i <= Protocol::partial_repeats; ++i) {
+  const auto needs_whole = [&](const PartialTime& part) { return part.complete || part.whole_seconds <= near_seconds; };
+  prepare();
+  PartialTime part = call();
+  if (needs_whole(part)) return std::nullopt;
+  if (part.spent_seconds < 2 * protocol.partial_call_seconds || part.whole_seconds <= doubt * near_seconds) {
     prepare();
-    const PartialTime part = call();
-    if (part.complete || part.whole_seconds <= near_seconds) return std::nullopt;
-    if (i == 1) series.repeats.clear();
-    series.repeats.push_back(part.whole_seconds);
-    spent += part.spent_seconds;
-    if (spent >= enough_seconds && part.whole_seconds > doubt * near_seconds) break;
+    part = call();
+    if (needs_whole(part)) return std::nullopt;
   }
-  if (*std::min_element(series.repeats.begin(), series.repeats.end()) > protocol.far_slower_factor * best_seconds)
-    series.stopped = StopReason::FarSlower;
-  return series;
+  const bool is_far = part.whole_seconds > protocol.far_slower_factor * best_seconds;
+  return Series{{part.whole_seconds}, 1, is_far ? StopReason::FarSlower : StopReason::Extrapolated};
 }
 
 /// Warm-up, calibration and one or two series. `first_call_seconds` is how long the checked call took,
