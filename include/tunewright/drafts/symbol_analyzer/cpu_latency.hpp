@@ -56,8 +56,8 @@ struct Roof {
 ///               tiles at the end of an axis have the remaining rows
 ///   L1, L2, L3  the data that the first loop whose footprint does not fit touches, each time it is entered; nothing if
 ///               all buffers fit together, since a program runs repeatedly on the same buffers. L2 holds few rows that
-///               begin in the same sets, see `GrowingFootprint`; L1 has evicted lines before L2 does, lines in L2 arrive
-///               in time, and the last level distributes rows over its sets by hashing
+///               begin in the same sets, see `GrowingFootprint`; L1 evicts lines before L2 does, lines in L2 arrive in
+///               time, and the last level distributes rows over its sets by hashing
 ///   tensors     instructions replace the operations, and their loads and stores those of the tile, where the code
 ///               generator can use them: see `CpuTensorCost`
 ///   workers     the longest share of a parallel loop
