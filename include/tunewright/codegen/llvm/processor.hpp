@@ -16,13 +16,12 @@
 #include "tunewright/codegen/llvm/module.hpp"
 #include "tunewright/core/target.hpp"
 
-/// Which processor of which family code is generated for, in LLVM's words.
+/// Selects the processor for which LLVM generates code.
 namespace tunewright::codegen::llvm_backend {
 
-/// The processor of a CPU target: on x86-64 this one where the target asks for all it has, else a typical one of its
-/// class; on 64-bit ARM the one that the target names, else this one, or any with Advanced SIMD where this is none. A
-/// target of x86-64 with an architecture is for that one.
-/// Scalable vectors are turned off: kernels mean vectors of a known width.
+/// The processor of a CPU target: the architecture that the target names. Without one, it is this processor for targets
+/// of AVX-512 or Advanced SIMD if it has that, and otherwise a typical one with the target's instruction set. Scalable
+/// vectors are disabled on ARM, because kernels use vectors of a known width.
 [[nodiscard]] inline Processor processor_of(const Target& target) {
   Processor processor;
   const bool at_home = family_of(target.isa) == host_family;
@@ -55,8 +54,8 @@ namespace tunewright::codegen::llvm_backend {
   return processor;
 }
 
-/// Throws `std::runtime_error` where LLVM as it is linked generates no code for this family, and
-/// `std::invalid_argument` where it knows no such processor or feature; it would go on without them.
+/// Throws `std::runtime_error` if the linked LLVM does not support this family, and `std::invalid_argument` for an
+/// unknown processor or feature, which LLVM would ignore.
 inline void check_known(const Processor& processor, const Target& target) {
   initialise_llvm_once();
   std::string problem;
