@@ -112,8 +112,8 @@ class TensorStatements {
 
   /// The outermost loop, from depth `from` on, before which a guard is evaluated because no loop inside moves it; empty
   /// if there is none before depth `to`, and for guards that are evaluated with the statement, if at all.
-  [[nodiscard]] std::optional<std::size_t> asked_at(const Statement& s, const Guard& guard, std::size_t from,
-                                                    std::size_t to) const;
+  [[nodiscard]] std::optional<std::size_t> evaluation_depth(const Statement& s, const Guard& guard, std::size_t from,
+                                                            std::size_t to) const;
   [[nodiscard]] std::int64_t extent(std::size_t depth) const { return nest_->variables[open_[depth].loop->var].extent; }
   [[nodiscard]] bool alone_from(std::size_t depth) const;
   /// Whether a surrounding loop is vectorized outside; instructions are not found in such code.
@@ -272,9 +272,9 @@ TUNEWRIGHT_INLINE std::optional<schedule::Product> TensorStatements::unpadded(co
 
 TUNEWRIGHT_INLINE bool TensorStatements::is_whole(TensorStatement& t, std::size_t first) const {
   for (const Guard& guard : t.statement->guards) {
-    const std::optional<std::size_t> asked = asked_at(*t.statement, guard, first - t.around, first);
-    if (!asked) return false;
-    t.around = std::min(t.around, first - *asked - 1);
+    const std::optional<std::size_t> guard_depth = evaluation_depth(*t.statement, guard, first - t.around, first);
+    if (!guard_depth) return false;
+    t.around = std::min(t.around, first - *guard_depth - 1);
   }
   return true;
 }
@@ -357,7 +357,7 @@ TUNEWRIGHT_INLINE void TensorStatements::add_copy(const Statement& s) {
   TensorStatement t = described(TensorStatement::Kind::Interleaving, s, column);
   const bool cut = std::any_of(s.guards.begin(), s.guards.end(), [&](const Guard& guard) {
     return can_fail(guard, [this](Var var) { return nest_->range_of(var); }) &&
-           !asked_at(s, guard, column - t.around, column + 1);
+           !evaluation_depth(s, guard, column - t.around, column + 1);
   });
   if (cut) return;
   t.terms = extent(column + 1);
@@ -390,12 +390,13 @@ TUNEWRIGHT_INLINE TensorStatement TensorStatements::described(TensorStatement::K
   return t;
 }
 
-TUNEWRIGHT_INLINE std::optional<std::size_t> TensorStatements::asked_at(const Statement& s, const Guard& guard,
-                                                                        std::size_t from, std::size_t to) const {
+TUNEWRIGHT_INLINE std::optional<std::size_t> TensorStatements::evaluation_depth(const Statement& s, const Guard& guard,
+                                                                                std::size_t from,
+                                                                                std::size_t to) const {
   if (s.may_overcompute && guard.axis < nest_->buffers[s.target].shape.size()) return std::nullopt;
-  std::size_t asked = open_.size();
-  while (asked > from && !guard.value.uses(open_[asked - 1].loop->var)) --asked;
-  return asked < to ? std::optional(asked) : std::nullopt;
+  std::size_t guard_depth = open_.size();
+  while (guard_depth > from && !guard.value.uses(open_[guard_depth - 1].loop->var)) --guard_depth;
+  return guard_depth < to ? std::optional(guard_depth) : std::nullopt;
 }
 
 TUNEWRIGHT_INLINE bool TensorStatements::alone_from(std::size_t depth) const {

@@ -291,7 +291,7 @@ class Batch {
       const auto i = static_cast<std::size_t>(result.number);
       outcomes_[i].run_time = result.outcome.run_time;
       const Failure* failure = result.outcome.failure();
-      if (failure != nullptr && failure->fault == Fault::Unknown) return hand_on(i, *failure);
+      if (failure != nullptr && failure->fault == Fault::Unknown) return resend_or_fail(i, *failure);
       finish(i, std::move(result.outcome.result));
     } catch (const remote::Disconnected& error) {
       lose(number, error.what());
@@ -319,13 +319,13 @@ class Batch {
     const std::deque<std::size_t> left = std::move(rank->under_way);
     ranks_.erase(rank);
     for (const std::size_t i : left) {
-      hand_on(i, {Fault::Unknown,
-                  "rank " + std::to_string(number) + " on '" + state_.device->identity() + "' was lost: " + reason});
+      resend_or_fail(i, {Fault::Unknown, "rank " + std::to_string(number) + " on '" + state_.device->identity() +
+                                             "' was lost: " + reason});
     }
   }
 
   /// Sends a lost kernel again, or gives it up after `retries` losses.
-  void hand_on(std::size_t i, const Failure& reason) {
+  void resend_or_fail(std::size_t i, const Failure& reason) {
     if (items_[i].losses++ >= m_.retries) return finish(i, reason);
     ++state_.handed_on;
     again_.push_back(i);

@@ -169,10 +169,10 @@ void multiply_by(Operand a, Operand b, float* out, std::size_t out_row, std::siz
       const std::size_t columns = std::min(Isa::panel_columns, n - j);
       const Operand here{b.data + k0 * b.row + j * b.column, b.row, b.column};
       // A panel that a single tile reads once is not worth copying.
-      const bool as_it_is = m <= Isa::tile_rows && b.column == 1 && columns == Isa::panel_columns;
-      if (!as_it_is) pack<Isa>(here, depth, columns, packed);
-      const float* panel = as_it_is ? here.data : packed;
-      const std::size_t panel_row = as_it_is ? b.row : Isa::panel_columns;
+      const bool in_place = m <= Isa::tile_rows && b.column == 1 && columns == Isa::panel_columns;
+      if (!in_place) pack<Isa>(here, depth, columns, packed);
+      const float* panel = in_place ? here.data : packed;
+      const std::size_t panel_row = in_place ? b.row : Isa::panel_columns;
       const auto run = columns > Isa::lanes ? tile_of<Isa, 2> : tile_of<Isa, 1>;
       for (std::size_t i = 0; i < m; i += Isa::tile_rows)
         run(std::min(Isa::tile_rows, m - i), columns, {a.data + i * a.row + k0 * a.column, a.row, a.column}, panel,

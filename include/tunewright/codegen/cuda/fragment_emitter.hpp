@@ -63,14 +63,14 @@ class FragmentEmitter {
   void finish_products(const FragmentTile& tile, bool run_on) {
     products_started_ = false;
     out_.line(helper(commit_products_helper()) + "();");
-    running_on_.push_back(tile);
+    unfinished_products_.push_back(tile);
     if (!run_on) wait_for_products(0);
   }
   /// Waits until at most `under_way` groups of products are running. If that is 0, their sums can be used.
   void wait_for_products(std::uint32_t under_way) {
     out_.line(helper(wait_for_products_helper(under_way)) + "();");
     if (under_way > 0) return;
-    for (const FragmentTile& tile : std::exchange(running_on_, {})) keep_sums(tile);
+    for (const FragmentTile& tile : std::exchange(unfinished_products_, {})) keep_sums(tile);
   }
 
   /// Emits `loop` as work of a whole warp. Returns false if it is no such work.
@@ -87,7 +87,7 @@ class FragmentEmitter {
                   "; ++element) " + fragment(loop, work, work.statement->target, store_offset(nest_, *work.statement)) +
                   "[element] = " + statements_.identity(*work.statement) + ";");
       } else {
-        take_out(loop, work);
+        store_fragment(loop, work);
       }
     }
     return tile || loop.intrinsic != nullptr;
@@ -179,13 +179,13 @@ class FragmentEmitter {
   }
 
   /// The fragment from which a statement reads sums.
-  struct Taken {
+  struct StoredFragment {
     BufferId sums = 0;
     IndexExpr offset;
     std::vector<const ExprNode*> loads;
   };
-  [[nodiscard]] Taken taken(const loops::Statement& s) const {
-    Taken found;
+  [[nodiscard]] StoredFragment stored_fragment(const loops::Statement& s) const {
+    StoredFragment found;
     program::visit(s.op->body, [&](const ExprNode& node) {
       if (node.op != Op::Load) return;
       const BufferId id = nest_.buffer_of[node.tensor];
@@ -201,8 +201,8 @@ class FragmentEmitter {
     return found;
   }
 
-  void take_out(const loops::Loop& marked, const loops::device::FragmentWork& work) {
-    const Taken from = taken(*work.statement);
+  void store_fragment(const loops::Loop& marked, const loops::device::FragmentWork& work) {
+    const StoredFragment from = stored_fragment(*work.statement);
     const std::string sums = fragment(marked, work, from.sums, from.offset);
     if (marked.intrinsic->layout_is_known) {
       const schedule::TensorIntrinsic& intrinsic = *marked.intrinsic;
@@ -211,7 +211,7 @@ class FragmentEmitter {
       out_.line("#pragma unroll");
       const std::string parts = std::to_string(intrinsic.sums_of_thread());
       out_.block("for (int part = 0; part < " + parts + "; " + (pairs ? "part += 2" : "++part") + ")", [&] {
-        declare_place(work, intrinsic, {place.row, place.column});
+        declare_position(work, intrinsic, {place.row, place.column});
         if (pairs) {
           store_pair(work, from, sums);
         } else {
@@ -219,13 +219,12 @@ class FragmentEmitter {
         }
       });
     } else {
-      take_out_through_shared_memory(work, *marked.intrinsic, from, sums);
+      store_through_shared_memory(work, *marked.intrinsic, from, sums);
     }
   }
   /// Stores the fragment to the warp's shared memory first; then neighbouring threads read neighbouring elements.
-  void take_out_through_shared_memory(const loops::device::FragmentWork& work,
-                                      const schedule::TensorIntrinsic& intrinsic, const Taken& from,
-                                      const std::string& sums) {
+  void store_through_shared_memory(const loops::device::FragmentWork& work, const schedule::TensorIntrinsic& intrinsic,
+                                   const StoredFragment& from, const std::string& sums) {
     const FragmentType& type = fragments_of_sums(nest_.buffers[from.sums].type);
     const std::string number = warp_number();
     out_.block("", [&] {
@@ -237,15 +236,15 @@ class FragmentEmitter {
       // A constant number of iterations, so that the compiler can unroll the loop.
       out_.block("for (int part = 0; part < 8; ++part)", [&] {
         out_.line("const int element = (int)threadIdx.x + 32 * part;");
-        declare_place(work, intrinsic, {"element / 16", "element % 16"});
+        declare_position(work, intrinsic, {"element / 16", "element % 16"});
         store_element(work, from, "staged[element]");
       });
       out_.line("__syncwarp();");
     });
   }
   /// Declares row and column of the current element of a thread, and skips elements beyond the tensor.
-  void declare_place(const loops::device::FragmentWork& work, const schedule::TensorIntrinsic& intrinsic,
-                     const std::array<std::string, 2>& place) {
+  void declare_position(const loops::device::FragmentWork& work, const schedule::TensorIntrinsic& intrinsic,
+                        const std::array<std::string, 2>& place) {
     for (std::size_t l = 0; l < 2; ++l) {
       const loops::Var var = work.loops[l];
       out_.line("const int " + context_.variables[var] + " = " + place[l] + ";");
@@ -255,7 +254,7 @@ class FragmentEmitter {
     }
   }
   /// Stores the current element, whose value is `value`.
-  void store_element(const loops::device::FragmentWork& work, const Taken& from, const std::string& value) {
+  void store_element(const loops::device::FragmentWork& work, const StoredFragment& from, const std::string& value) {
     Loads loads;
     for (const ExprNode* load : from.loads) loads.emplace(load, value);
     const loops::Statement& s = *work.statement;
@@ -277,7 +276,7 @@ class FragmentEmitter {
            });
   }
   /// Stores the current element and the next one of its row.
-  void store_pair(const loops::device::FragmentWork& work, const Taken& from, const std::string& sums) {
+  void store_pair(const loops::device::FragmentWork& work, const StoredFragment& from, const std::string& sums) {
     const loops::Statement& s = *work.statement;
     statements_.emit_guarded(s, [&] {
       const CudaType& type = context_.type(nest_.buffers[s.target].type);
@@ -313,7 +312,7 @@ class FragmentEmitter {
   SourceWriter& out_;
   StatementEmitter& statements_;
   bool products_started_ = false;
-  std::vector<FragmentTile> running_on_;  // products for which no node has waited yet
+  std::vector<FragmentTile> unfinished_products_;  // products for which no node has waited yet
 };
 
 }  // namespace tunewright::codegen::cuda

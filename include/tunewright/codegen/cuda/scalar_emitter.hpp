@@ -113,12 +113,12 @@ struct SourceContext {
 /// they are computed unconditionally; `declarations` has the lines that declare them.
 class ScalarEmitter {
  public:
-  /// `at_hand`: parts of the body whose values are already in variables. `substitute` is applied to every index over
-  /// the loops.
+  /// `precomputed`: parts of the body whose values are already in variables. `substitute` is applied to every index
+  /// over the loops.
   template <class Substitute>
   ScalarEmitter(SourceContext& context, const loops::Statement& statement,
-                std::unordered_map<const ExprNode*, std::string> at_hand, const Substitute& substitute)
-      : context_(context), statement_(statement), at_hand_(std::move(at_hand)) {
+                std::unordered_map<const ExprNode*, std::string> precomputed, const Substitute& substitute)
+      : context_(context), statement_(statement), precomputed_(std::move(precomputed)) {
     if (statement.kind == loops::Statement::Kind::Initialise) return;
     count_uses(*statement.op->body);
     program::visit(statement.op->body, [&](const ExprNode& node) {
@@ -180,7 +180,7 @@ class ScalarEmitter {
   /// `always`: the value is computed unconditionally, so it may also be computed earlier.
   [[nodiscard]] Text evaluate(const ExprNode& node, bool always) {
     if (const auto known = named_.find(&node); known != named_.end()) return {known->second};
-    if (const auto known = at_hand_.find(&node); known != at_hand_.end()) return {known->second};
+    if (const auto known = precomputed_.find(&node); known != precomputed_.end()) return {known->second};
     Text text = compose(node, always);
     const bool leaf = node.args.empty();
     if (!always || leaf || uses_[&node] < 2) return text;
@@ -331,7 +331,7 @@ class ScalarEmitter {
 
   SourceContext& context_;
   const loops::Statement& statement_;
-  std::unordered_map<const ExprNode*, std::string> at_hand_;
+  std::unordered_map<const ExprNode*, std::string> precomputed_;
   std::unordered_map<const ExprNode*, IndexExpr> places_;
   std::unordered_map<const ExprNode*, int> uses_;
   std::unordered_map<const ExprNode*, std::string> named_;

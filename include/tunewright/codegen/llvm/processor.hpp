@@ -24,11 +24,11 @@ namespace tunewright::codegen::llvm_backend {
 /// vectors are disabled on ARM, because kernels use vectors of a known width.
 [[nodiscard]] inline Processor processor_of(const Target& target) {
   Processor processor;
-  const bool at_home = family_of(target.isa) == host_family;
-  const std::string& asked = target.architecture;
-  const auto plus = std::min(asked.find('+'), asked.size());
-  processor.name = asked.substr(0, plus);
-  for (const char c : asked.substr(plus))
+  const bool is_native = family_of(target.isa) == host_family;
+  const std::string& architecture_name = target.architecture;
+  const auto plus = std::min(architecture_name.find('+'), architecture_name.size());
+  processor.name = architecture_name.substr(0, plus);
+  for (const char c : architecture_name.substr(plus))
     processor.features += c == '+' && !processor.features.empty() ? ",+" : std::string(1, c);
   const auto unless_named = [&](const std::string& name) {
     if (processor.name.empty()) processor.name = name;
@@ -37,17 +37,17 @@ namespace tunewright::codegen::llvm_backend {
     case Isa::Sse42: unless_named("nehalem"); break;
     case Isa::Avx2: unless_named("haswell"); break;
     case Isa::Avx512: {
-      const bool host_has_it = at_home && taken(LLVMGetHostCPUFeatures()).find("+avx512f") != std::string::npos;
+      const bool host_has_it = is_native && taken(LLVMGetHostCPUFeatures()).find("+avx512f") != std::string::npos;
       unless_named(host_has_it ? taken(LLVMGetHostCPUName()) : "skylake-avx512");
       break;
     }
     case Isa::Neon: {
-      unless_named(at_home ? taken(LLVMGetHostCPUName()) : "generic");
+      unless_named(is_native ? taken(LLVMGetHostCPUName()) : "generic");
       processor.features += processor.features.empty() ? "-sve" : ",-sve";
       break;
     }
   }
-  if (at_home)
+  if (is_native)
     processor.triple = taken(LLVMGetDefaultTargetTriple());
   else
     processor.triple = target.isa == Isa::Neon ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";

@@ -72,7 +72,7 @@ class TileRegisterEmitter {
   }
 
   /// Registers a call that runs other parts of the kernel, which release the tile registers at their end.
-  void loses_registers(llvm::CallInst& call) { losing_.push_back(&call); }
+  void loses_registers(llvm::CallInst& call) { releasing_calls_.push_back(&call); }
 
   /// Configures the registers at the entry of a finished function that uses them, and releases them at its end.
   void configure(llvm::Function& function) {
@@ -82,7 +82,7 @@ class TileRegisterEmitter {
     llvm::BasicBlock& entry = function.getEntryBlock();
     builder_.SetInsertPoint(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
     call(llvm::Intrinsic::x86_ldtilecfg, {configuration(user->second)});
-    for (llvm::CallInst* losing : losing_) {
+    for (llvm::CallInst* losing : releasing_calls_) {
       if (losing->getFunction() != &function) continue;
       builder_.SetInsertPoint(losing->getNextNode());
       call(llvm::Intrinsic::x86_ldtilecfg, {configuration(user->second)});
@@ -188,7 +188,7 @@ class TileRegisterEmitter {
   Factors columns_{};
   const llvm::BasicBlock* factors_block_ = nullptr;
   std::map<const llvm::Function*, MatrixShape> users_;  ///< configured except in products of other shapes
-  std::vector<llvm::CallInst*> losing_;
+  std::vector<llvm::CallInst*> releasing_calls_;
   std::map<MatrixShape, llvm::GlobalVariable*> configurations_;
 };
 

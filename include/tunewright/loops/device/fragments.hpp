@@ -98,7 +98,8 @@ class Fragments {
              const std::vector<Var>& loops) const;
 
   /// Makes the guards of a product independent of the element: a fragment is entirely inside or entirely outside.
-  void ask_once(Statement& s, const std::vector<Var>& loops, const std::array<std::int64_t, 3>& extents) const;
+  void make_guards_uniform(Statement& s, const std::vector<Var>& loops,
+                           const std::array<std::int64_t, 3>& extents) const;
 
   [[nodiscard]] bool uses_lane(const std::vector<Guard>& guards) const;
 
@@ -303,7 +304,7 @@ TUNEWRIGHT_INLINE void Fragments::mark(Statement& s, const std::vector<Loop*>& a
   }
   loops[0]->intrinsic = &intrinsic;
   if (s.kind != Statement::Kind::Update) return;
-  ask_once(s, variables, extents);
+  make_guards_uniform(s, variables, extents);
   static_cast<void>(fragment_work(nest_, *loops[0]));  // throws for operands that cannot be loaded
 }
 
@@ -322,8 +323,8 @@ TUNEWRIGHT_INLINE void Fragments::check(const Statement& s, const Access& access
   if (!each_once || (loops.size() > 2 && distance_along(access.offset, loops[2]) != 0)) refuse(s, not_a_fragment);
 }
 
-TUNEWRIGHT_INLINE void Fragments::ask_once(Statement& s, const std::vector<Var>& loops,
-                                           const std::array<std::int64_t, 3>& extents) const {
+TUNEWRIGHT_INLINE void Fragments::make_guards_uniform(Statement& s, const std::vector<Var>& loops,
+                                                      const std::array<std::int64_t, 3>& extents) const {
   for (Guard& guard : s.guards) {
     const IndexExpr first = at_first(nest_, guard.value, loops);
     for (std::size_t l = 0; l < loops.size(); ++l) {

@@ -165,7 +165,7 @@ class Emission : Pass {
     }
     emit_loops(id, place + 1, update, initialise, target);
     if (!is_whole) append_loop(stage, info, iter, std::move(inner), into);
-    if (stage.tensorized.intrinsic != nullptr && stage.tensorized.iter == iter) give_to_instruction(stage, into);
+    if (stage.tensorized.intrinsic != nullptr && stage.tensorized.iter == iter) mark_instruction_loops(stage, into);
   }
 
   [[noreturn]] static void refuse_instruction(const Stage& stage) {
@@ -181,7 +181,7 @@ class Emission : Pass {
 
   /// Marks the last node of `body` as the work of the stage's tensor instruction. Its loops get the kinds that are
   /// fastest without the instruction.
-  void give_to_instruction(const Stage& stage, Body& body) const {
+  void mark_instruction_loops(const Stage& stage, Body& body) const {
     const schedule::TensorIntrinsic& intrinsic = *stage.tensorized.intrinsic;
     struct Wanted {
       std::int64_t extent;

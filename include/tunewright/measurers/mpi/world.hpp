@@ -133,7 +133,7 @@ class World {
 
   [[nodiscard]] std::vector<int> share_of_processors(MPI_Comm on_this_host) const;
   /// The rank of an arrived message: `rank` itself or, for `MPI_ANY_SOURCE`, any.
-  [[nodiscard]] std::optional<int> heard_of(int rank) const;
+  [[nodiscard]] std::optional<int> probe(int rank) const;
 
   std::unique_ptr<remote::Worker> worker_;
   MPI_Comm communicator_ = MPI_COMM_NULL;
@@ -285,15 +285,17 @@ TUNEWRIGHT_INLINE World::World() {
   int count = 0;
   MPI_Comm_size(on_this_host, &count);
   const std::array<int, 2> own{rank_, static_cast<int>(::getpid())};
-  std::vector<std::array<int, 2>> near(static_cast<std::size_t>(count));
-  world::require_success(MPI_Allgather(own.data(), 2, MPI_INT, near.data(), 2, MPI_INT, on_this_host), "MPI_Allgather");
+  std::vector<std::array<int, 2>> local_processes(static_cast<std::size_t>(count));
+  world::require_success(MPI_Allgather(own.data(), 2, MPI_INT, local_processes.data(), 2, MPI_INT, on_this_host),
+                         "MPI_Allgather");
   processors_ = share_of_processors(on_this_host);
   MPI_Comm_free(&on_this_host);
 
   for (int rank = 0; rank < size_; ++rank) {
-    const auto at = std::find_if(near.begin(), near.end(), [&](const auto& one) { return one[0] == rank; });
+    const auto at =
+        std::find_if(local_processes.begin(), local_processes.end(), [&](const auto& one) { return one[0] == rank; });
     // In another container this number may belong to no process.
-    const pid_t process = at != near.end() && ::kill((*at)[1], 0) == 0 ? (*at)[1] : 0;
+    const pid_t process = at != local_processes.end() && ::kill((*at)[1], 0) == 0 ? (*at)[1] : 0;
     peers_.push_back({RankLink(communicator_, rank, process,
                                is_manager() ? remote::reply_limit_bytes : remote::request_limit_bytes)});
   }
@@ -382,7 +384,7 @@ TUNEWRIGHT_INLINE remote::Conversation& World::worker(int rank, Seconds timeout)
   return *peer.conversation;
 }
 
-TUNEWRIGHT_INLINE std::optional<int> World::heard_of(int rank) const {
+TUNEWRIGHT_INLINE std::optional<int> World::probe(int rank) const {
   int there = 0;
   MPI_Status status;
   world::require_success(MPI_Iprobe(rank, MPI_ANY_TAG, communicator_, &there, &status), "MPI_Iprobe");
@@ -392,7 +394,7 @@ TUNEWRIGHT_INLINE std::optional<int> World::heard_of(int rank) const {
 TUNEWRIGHT_INLINE std::optional<int> World::wait(Seconds timeout) {
   const auto start = std::chrono::steady_clock::now();
   for (world::Pause pause;;) {
-    const std::optional<int> any = heard_of(MPI_ANY_SOURCE);
+    const std::optional<int> any = probe(MPI_ANY_SOURCE);
     if (any) {
       if (!lost(*any)) return any;
       // Messages of a rank that is already lost are discarded.
@@ -402,7 +404,7 @@ TUNEWRIGHT_INLINE std::optional<int> World::wait(Seconds timeout) {
       }
       // A lost rank that keeps sending must not hide the messages of the others.
       for (int rank = 1; rank < size_; ++rank) {
-        if (!lost(rank) && heard_of(rank)) return rank;
+        if (!lost(rank) && probe(rank)) return rank;
       }
     }
     if (std::chrono::steady_clock::now() - start >= timeout) return std::nullopt;

@@ -165,13 +165,14 @@ TUNEWRIGHT_INLINE Frame FrameStream::receive(Seconds timeout) {
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.mark != frames::magic) {
     // The bytes that follow show the reader where they come from.
-    std::string said(bytes.begin(), bytes.end());
+    std::string reply(bytes.begin(), bytes.end());
     char more[64];
     pollfd ready{in_, POLLIN, 0};
     if (::poll(&ready, 1, 200) > 0) {
-      if (const ssize_t got = ::read(in_, more, sizeof more); got > 0) said.append(more, static_cast<std::size_t>(got));
+      if (const ssize_t got = ::read(in_, more, sizeof more); got > 0)
+        reply.append(more, static_cast<std::size_t>(got));
     }
-    throw ProtocolError("it said " + frames::quoted(said) +
+    throw ProtocolError("it said " + frames::quoted(reply) +
                         ", which is no frame of the protocol; if that is what a login shell prints, let it print "
                         "nothing where it is not interactive");
   }

@@ -210,7 +210,7 @@ inline void redraw_tile(std::vector<Step>& steps, Split& split, const Target& ta
 /// stages that read once have long streams.
 inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
   constexpr unsigned draws = 6;
-  constexpr double in_one_go_share = 0.5;
+  constexpr double whole_reduction_share = 0.5;
   constexpr double streams_share = 0.75;
   std::vector<Split*> splits;
   std::vector<program::TensorId> stages;  // with register tiles
@@ -236,9 +236,10 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
         if ((split->inner == LoopKind::Vectorized) == vectorized) redraw_tile(steps, *split, target, rng);
       }
     }
-    const bool in_one_go = rng.uniform() < in_one_go_share;
+    const bool whole_reduction = rng.uniform() < whole_reduction_share;
     for (Split* split : splits) {
-      if (in_one_go && split->inner == LoopKind::Serial && split->factors.size() == 1 && split->max_innermost == 0) {
+      if (whole_reduction && split->inner == LoopKind::Serial && split->factors.size() == 1 &&
+          split->max_innermost == 0) {
         split->factors[0] = std::max<std::int64_t>(split->extent, 1);
       }
     }
