@@ -59,7 +59,7 @@ class Batch;
 /// `device_name` selects some of them. Each rank identifies its device in its first message.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
-/// latencies are seconds per call; `Outcome::compile_time` is the time on one thread.
+/// Units:       latencies are seconds per call; `Outcome::compile_time` is the time on one thread.
 /// Cost:        transfers the object code of each kernel (some KiB); up to `ahead` kernels are in flight per rank. Rank
 ///              0 compiles for all ranks, so it needs as many threads as keep them busy.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements and arrive in any order.

@@ -17,7 +17,6 @@
 
 /// Draws and mutates the open decisions of a schedule. A sketch is a complete list of steps; the open decisions are
 /// stored in the steps together with their domains, so these functions work for every space.
-/// choose is written in the steps themselves with its domain, so these functions work for every space.
 namespace tunewright::spaces::decisions {
 
 using schedule::ComputeLocation;

@@ -71,7 +71,7 @@ class RankLink final : public remote::FrameCarrier {
 /// The ranks of an MPI program: rank 0 tunes, the others measure.
 ///
 ///   int main() {
-/// before any thread exists
+///     measurers::mpi::World world;             // before any thread exists
 ///     if (!world.is_manager()) return world.serve();
 ///     Tuner<...> tuner{{.measurer = {.world = &world}}};
 ///     ...
