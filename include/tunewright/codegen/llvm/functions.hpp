@@ -34,7 +34,7 @@ namespace tunewright::codegen::llvm_backend {
   function->setDoesNotThrow();
   function->addFnAttr("frame-pointer", "none");
   if (context.target.isa == Isa::Avx512) {
-    // For some processors, LLVM splits 512-bit vectors into two unless these attributes are set.
+    // LLVM splits 512-bit vectors for processors that prefer 256 bits, unless these attributes are set.
     function->addFnAttr("prefer-vector-width", "512");
     function->addFnAttr("min-legal-vector-width", "512");
     if (const std::string units = tensor_features(context.target); !units.empty())
