@@ -14,25 +14,25 @@
 #include "tunewright/codegen/cuda/scalar_emitter.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// Loop nest -> CUDA C++, for NVIDIA GPUs.
+/// Generates CUDA C++ for NVIDIA GPUs from loop nests.
 ///
-/// Every top-level loop tree becomes one kernel. Loops bound to blocks and threads become the hardware's
-/// indices, shared buffers shared memory, a thread's own buffers local arrays whose loops are unrolled, so that
-/// they live in registers. The code includes nothing and needs no flags.
+/// Every top-level loop tree becomes one kernel. Loops bound to blocks and threads become hardware indices, and shared
+/// buffers become shared memory. Thread-private buffers become local arrays whose loops are unrolled, so that they are
+/// in registers. The code includes no headers and needs no compiler flags.
 namespace tunewright::codegen {
 
 struct CudaOptions {
-  /// A loop whose variable selects an element of a thread's own array is unrolled where that makes at most so
-  /// many statements, since only then can the array live in registers.
+  /// A loop whose variable indexes a thread-private array is unrolled if that gives at most so many statements: only
+  /// then can the array be in registers.
   std::int64_t max_register_statements = 2048;
-  /// The buffers of kernels that need more shared memory are dynamic: the compiler refuses more static memory than 48
+  /// Kernels that need more shared memory use dynamic shared memory: the compiler limits static shared memory to 48
   /// KiB.
   std::int64_t max_static_shared_bytes = 48 * 1024;
 };
 
 namespace cuda {
 
-/// Emits whole programs.
+/// Emits a whole program.
 class ProgramEmitter {
  public:
   ProgramEmitter(const loops::LoopNest& nest, const CudaOptions& options)
@@ -52,21 +52,22 @@ class ProgramEmitter {
   const loops::LoopNest& nest_;
   const CudaOptions& options_;
   SourceContext context_;
-  std::vector<std::uint32_t> position_;  // by BufferId, in the program's buffers
+  std::vector<std::uint32_t> position_;  // by BufferId: index into the program's buffers
   DeviceProgram program_;
 };
 
 }  // namespace cuda
 
-/// CUDA C++ for a nest in device form. Guards are hoisted on the way (`loops::partition`).
+/// CUDA C++ for a nest in device form. Guards are hoisted (`loops::partition`).
 ///
-/// Throws `loops::DeviceFormError` for a nest in another form, `Unsupported` for types and operators without CUDA
-/// code. Determinism: the same nest gives the same text. Cost: under a millisecond.
+/// Throws `loops::DeviceFormError` for a nest in another form, `Unsupported` for types and operators without CUDA code.
+/// Determinism: equal nests give equal text. Cost: under a millisecond.
 [[nodiscard]] DeviceProgram device_form_to_cuda(const loops::LoopNest& device_nest, const CudaOptions& options = {});
 
-/// CUDA C++ for the nest that a schedule lowers to, as `device_form_to_cuda` of its device form.
+/// CUDA C++ for the nest to which a schedule lowers: `device_form_to_cuda` of its device form.
 ///
-/// Deviates: maximum and minimum take the number where one operand is none; `a < b ? a : b` takes the second.
+/// Deviates: if one operand of a maximum or minimum is NaN, the result is the other operand; `a < b ? a : b` would give
+/// the second operand.
 [[nodiscard]] DeviceProgram to_cuda(const loops::LoopNest& nest, const CudaOptions& options = {});
 
 }  // namespace tunewright::codegen
@@ -103,7 +104,7 @@ TUNEWRIGHT_INLINE DeviceProgram ProgramEmitter::write() {
 TUNEWRIGHT_INLINE void ProgramEmitter::add_buffer(BufferId id) {
   position_[id] = static_cast<std::uint32_t>(program_.buffers.size());
   program_.buffers.push_back({nest_.buffers[id]});
-  // The name is fixed now, so that it is the same in all kernels.
+  // The name is fixed here, so that it is the same in all kernels.
   context_.buffers[id] = context_.names.unique(nest_.buffers[id].name);
 }
 
@@ -134,7 +135,7 @@ TUNEWRIGHT_INLINE std::string ProgramEmitter::kernel(loops::DeviceKernel each) {
 }
 
 TUNEWRIGHT_INLINE std::string ProgramEmitter::declare_shared(const KernelParts& parts, DeviceLaunch& launch) {
-  // Fragments of wmma instructions, which are stored there, are loaded and stored at multiples of 32 bytes.
+  // Fragments of wmma instructions are staged there, and must be at multiples of 32 bytes.
   const bool stages_fragments = parts.kernel.staging_bytes > 0;
   const std::int64_t alignment = stages_fragments ? 32 : 16;
   const std::string aligned = "__align__(" + std::to_string(alignment) + ") ";
@@ -147,11 +148,11 @@ TUNEWRIGHT_INLINE std::string ProgramEmitter::declare_shared(const KernelParts& 
   }
   const std::int64_t staging = (bytes + alignment - 1) / alignment * alignment;
   if (stages_fragments) bytes = staging + parts.kernel.staging_bytes;
-  // Combinations across threads need static memory besides, which counts towards the same limit.
+  // Reductions across threads also need static shared memory, which counts towards the same limit.
   const bool dynamic = bytes > 0 && bytes + parts.kernel.combination_bytes > options_.max_static_shared_bytes;
   (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
   std::string text;
-  // All kernels of a source declare this one array, so its alignment must be the same in each.
+  // All kernels of a source declare this array, so its alignment must be the same in all of them.
   if (dynamic) text += "  extern __shared__ __align__(32) unsigned char shared_memory[];\n";
   if (stages_fragments) {
     text += dynamic ? "  unsigned char* const staging = shared_memory + " + std::to_string(staging) + ";\n"

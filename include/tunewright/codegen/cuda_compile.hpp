@@ -23,13 +23,13 @@
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// CUDA C++ -> machine code, with NVRTC. No device and no driver are needed.
+/// Compiles CUDA C++ to machine code with NVRTC. Needs neither a device nor a driver.
 namespace tunewright::codegen {
 
 struct CudaCompileOptions {
   std::string architecture = "sm_80";  ///< of the device, e.g. "sm_90"; see `cuda_architectures`
   DeviceFormat format = DeviceFormat::Cubin;
-  std::vector<std::string> flags{};  ///< more options for NVRTC, as `nvrtcCompileProgram` takes them
+  std::vector<std::string> flags{};  ///< additional options for `nvrtcCompileProgram`
 };
 
 namespace cuda {
@@ -39,7 +39,7 @@ inline void check_nvrtc(nvrtcResult result, const char* call) {
   if (result != NVRTC_SUCCESS) throw_nvrtc(result, call);
 }
 
-/// A program of NVRTC that is destroyed with its owner.
+/// An NVRTC program; the destructor destroys it.
 class NvrtcProgram {
  public:
   explicit NvrtcProgram(const DeviceProgram& program);
@@ -58,34 +58,34 @@ class NvrtcProgram {
 /// The number before `unit` in `line`, e.g. 63 before " registers".
 [[nodiscard]] std::optional<std::int64_t> number_before(std::string_view line, std::string_view unit);
 
-/// Reads the assembler's report out of a compilation log: what each kernel uses, in the order of `launches`.
+/// Parses the assembler's report in a compilation log: the resources of each kernel, in the order of `launches`.
 [[nodiscard]] std::vector<KernelResources> resources_of(const std::string& log,
                                                         const std::vector<DeviceLaunch>& launches);
 
-/// A log without the assembler's report; what is left are warnings and errors.
+/// A log without the assembler's report, i.e. only warnings and errors.
 [[nodiscard]] std::string without_report(const std::string& log);
 
 }  // namespace cuda
 
-/// Architectures that this NVRTC generates code for, oldest first: "sm_75", ...
+/// Architectures for which this NVRTC generates code, oldest first: "sm_75", ...
 [[nodiscard]] std::vector<std::string> cuda_architectures();
 
-/// Version of the compiler, and of CUDA that it belongs to.
+/// Version of the compiler and its CUDA release.
 struct NvrtcVersion {
   int major = 0;
   int minor = 0;
 };
 [[nodiscard]] NvrtcVersion nvrtc_version();
-/// The same in words, e.g. "nvrtc 13.0".
+/// The same as text, e.g. "nvrtc 13.0".
 [[nodiscard]] std::string nvrtc_identity();
 
-/// Throws `std::invalid_argument`, with the list of those that there are, for an architecture that this NVRTC does
-/// not know. The variants of one, such as "sm_90a", are known with it.
+/// Throws `std::invalid_argument`, with the list of known ones, for an architecture that this NVRTC does not know.
+/// Variants such as "sm_90a" are known together with their base.
 void check_architecture(const std::string& architecture);
 
-/// Machine code for a program, or why there is none: a program that NVRTC refuses is a `DeviceCompileError` with
-/// its first message. Throws `std::invalid_argument` for an unknown architecture and `std::runtime_error` for a
-/// broken toolkit. Safe to call from several threads at a time. Cost: 50 to 500 ms.
+/// Machine code for a program, or a failure: a program that NVRTC rejects is a `DeviceCompileError` with the first
+/// message. Throws `std::invalid_argument` for an unknown architecture and `std::runtime_error` for a broken toolkit.
+/// Thread-safe. Cost: 50 to 500 ms.
 [[nodiscard]] std::variant<DeviceCode, Failure> compile_cuda(DeviceProgram program, const CudaCompileOptions& options);
 
 }  // namespace tunewright::codegen

@@ -21,12 +21,12 @@ struct ExportedDeviceCode {
   std::filesystem::path source;    ///< `<symbol>.cu`
   std::filesystem::path image;     ///< `<symbol>.cubin` or `<symbol>.ptx`
   std::filesystem::path header;    ///< `<symbol>.h`, for C and C++
-  std::filesystem::path launcher;  ///< `<symbol>.c`: to be compiled as C11 and linked with -ldl
+  std::filesystem::path launcher;  ///< `<symbol>.c`: compile as C11 and link with -ldl
 };
 
 namespace cuda {
 
-/// Replaces every `from` in `text`.
+/// Replaces every occurrence of `from` in `text`.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
 [[nodiscard]] std::string launcher_header(const DeviceCode& code, const std::string& symbol, std::string_view remark);
@@ -35,9 +35,9 @@ void replace_all(std::string& text, std::string_view from, std::string_view to);
 
 }  // namespace cuda
 
-/// Writes source, machine code, header and launcher into `directory`, which is made if missing; `symbol` is
-/// `name` as a C identifier. The launcher holds the code itself and finds the CUDA driver when it runs. Throws
-/// `std::invalid_argument` for a program without machine code, `std::runtime_error` for an unwritable path.
+/// Writes source, machine code, header and launcher into `directory`, which is created if necessary; `symbol` is `name`
+/// as a C identifier. The launcher contains the code and loads the CUDA driver at run time. Throws
+/// `std::invalid_argument` for a program without machine code, `std::runtime_error` for a path that cannot be written.
 ExportedDeviceCode export_device_code(const DeviceCode& code, std::string_view name,
                                       const std::filesystem::path& directory, std::string_view remark = {});
 
@@ -140,7 +140,7 @@ TUNEWRIGHT_INLINE ExportedDeviceCode export_device_code(const DeviceCode& code, 
                            directory / (symbol + ".h"), directory / (symbol + ".c")};
   const std::string header = cuda::launcher_header(code, symbol, remark);
   const std::string launcher = cuda::launcher_source(code, symbol);
-  // PTX ends in a zero byte, which is no part of the text.
+  // PTX ends with a zero byte, which is not part of the text.
   const std::size_t size = code.image->size() - (!cubin && code.image->back() == '\0' ? 1 : 0);
   detail::write_file(files.source, code.program.source);
   detail::write_file(files.image, {code.image->data(), size});

@@ -8,14 +8,14 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// Relocatable object files of Linux (64-bit ELF), as far as kernels need to be told apart and renamed.
+/// Identifies and renames symbols in relocatable object files of Linux (64-bit ELF), as far as kernels need it.
 namespace tunewright::codegen {
 
-/// The processors an object file has code for; `Other` for what is no 64-bit ELF.
+/// The family of processors of an object file; `Other` if it is not a 64-bit ELF.
 [[nodiscard]] CpuFamily family_of_object(std::span<const char> object);
 
-/// The object file with its global symbol `from` called `to`: the string table, with the new name added, moves to the
-/// end. Throws `std::invalid_argument` for what is no object file that defines `from`.
+/// The object file with its global symbol `from` renamed to `to`: the string table, with the new name appended, moves
+/// to the end. Throws `std::invalid_argument` if `object` is not an object file that defines `from`.
 [[nodiscard]] std::vector<char> with_symbol_renamed(std::vector<char> object, const std::string& from,
                                                     const std::string& to);
 

@@ -16,18 +16,18 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Decisions a CPU code generator takes about a loop nest before it emits anything: which loops become
-/// straight-line code, and where each access goes. The plan knows nothing of LLVM.
+/// Decisions of a CPU code generator about a loop nest before it emits code: which loops become straight-line code, and
+/// the address of each access. Independent of LLVM.
 namespace tunewright::codegen {
 
 struct EmissionPlanOptions {
-  std::int64_t max_unrolled_instances = 1024;  ///< unrolled loops that would give more statements stay loops
+  std::int64_t max_unrolled_instances = 1024;  ///< unrolled loops with more statements stay loops
   std::int64_t max_guarded_instances =
-      512;  ///< reductions whose unrolling decides guards of straight-line code are unrolled up to so many statements
-  std::int64_t max_unrolled_chunks = 16;  ///< vectors a vectorised loop is unrolled into; longer ones stay loops
+      512;  ///< limit of statements for unrolling reductions that decide guards of straight-line code
+  std::int64_t max_unrolled_chunks = 16;  ///< limit of vectors for unrolling a vectorised loop; longer ones stay loops
 };
 
-/// A nest whose loop kinds are what a CPU does: Serial, Parallel (outermost only), Vectorized, Unrolled.
+/// A nest whose loop kinds are those that a CPU executes: Serial, Parallel (only outermost), Vectorized, Unrolled.
 class EmissionPlan {
  public:
   EmissionPlan(const loops::LoopNest& nest, const Target& target, const EmissionPlanOptions& options = {});
@@ -41,15 +41,15 @@ class EmissionPlan {
   void set_extent(loops::Var var, std::int64_t extent) { nest_.variables[var].extent = extent; }
   [[nodiscard]] std::int64_t extent(loops::Var var) const { return nest_.variables[var].extent; }
 
-  /// Elements of one vector register inside `body`, where the widest type that is stored, read or cast to decides.
+  /// Elements per vector register inside `body`, for the widest type that is stored, read or cast to.
   [[nodiscard]] std::int64_t lanes(const loops::Body& body) const;
-  /// Vectors a vectorised loop falls into: full ones, then the rest in descending powers of two.
+  /// The vectors of a vectorised loop: full ones, then the rest in descending powers of two.
   [[nodiscard]] static std::vector<std::pair<std::int64_t, std::int64_t>> chunks(std::int64_t extent,
                                                                                  std::int64_t lanes);
-  /// True when the loop becomes straight-line code.
+  /// Whether the loop becomes straight-line code.
   [[nodiscard]] bool is_static(const loops::Loop& loop) const;
 
-  /// True when the target has the tensor instruction that stands for the loop.
+  /// Whether the target has the tensor instruction of the loop.
   [[nodiscard]] bool has_instruction(const loops::Loop& loop) const;
 
   template <class F>
@@ -68,34 +68,35 @@ class EmissionPlan {
   loops::Var add_variable(std::string name, std::int64_t extent);
 
   struct Shape {
-    std::int64_t instances = 0;  ///< statements, or tensor instructions, emitted
-    std::int64_t targets = 1;    ///< vectors that one statement writes, at most
-    bool straight = true;        ///< no loop is left
-    bool guarded = false;        ///< some statement is under conditions, be it those of terms to skip
+    std::int64_t instances = 0;  ///< emitted statements or tensor instructions
+    std::int64_t targets = 1;    ///< maximum number of vectors that one statement writes
+    bool straight = true;        ///< no loop remains
+    bool guarded = false;        ///< some statement has conditions, including those of skipped terms
   };
 
-  /// Fixes the kinds of all loops in `body`, innermost first. `unroll_limit` is what loops around allow.
+  /// Sets the kinds of all loops in `body`, innermost first. `unroll_limit` is the limit of the surrounding loops.
   Shape settle(loops::Body& body, std::int64_t unroll_limit, bool inside_parallel);
 
   Shape settle(loops::Loop& loop, std::int64_t unroll_limit, bool inside_parallel);
 
-  /// True when terms to be skipped depend on the loop together with loops that become straight-line code inside it:
-  /// with the loop's value known, most of these guards are decided at compile time.
+  /// Whether guards of skipped terms depend on the loop together with inner loops that become straight-line code: for a
+  /// known value of the loop, most of these guards are decided at compile time.
   [[nodiscard]] bool decides_guards(const loops::Loop& loop) const;
 
   [[nodiscard]] std::size_t widest_operand(const loops::Statement& s) const;
 
   [[nodiscard]] const loops::IndexExpr& target_offset(const loops::Statement& s);
 
-  /// Vectors need one storage for all iterations, a target that each iteration writes elsewhere (or an
-  /// update, which is then reduced across the vector), and conditions that all iterations share.
+  /// Whether the loop can be vectorised: it needs one storage for all iterations, a target that each iteration writes
+  /// at another place (or an update, which is then reduced across the vector), and conditions that all iterations
+  /// share.
   [[nodiscard]] bool can_vectorise(const loops::Body& body, loops::Var var);
 
   void plan_statements(const loops::Body& body, loops::Var vector_variable);
 
-  /// True when coordinates over loop variables cannot leave the buffer's window.
+  /// Whether coordinates over loop variables are always inside the buffer's window.
   [[nodiscard]] bool within_window(const loops::Buffer& buffer, const std::vector<loops::IndexExpr>& coordinates) const;
-  /// True when a read stays inside a whole tensor for every point of the operator's axes.
+  /// Whether a read is inside the whole tensor for every point of the operator's axes.
   [[nodiscard]] bool within_tensor(const loops::Buffer& buffer, const loops::Statement& s,
                                    const program::ExprNode& load) const;
 
@@ -209,15 +210,15 @@ TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Loop& loop, st
     if (moves) shape.targets *= times;
     return shape;
   };
-  // Boundaries run seldom, and blocks under conditions take longest to compile. Terms to be skipped are unrolled
-  // below, where unrolling decides their conditions.
+  // Guarded statements are not unrolled, because boundaries are executed rarely and conditional blocks take longest to
+  // compile. Guards of skipped terms are handled below, where unrolling decides them.
   if (loop.kind == LoopKind::Serial && shape.straight && !shape.guarded && shape.instances * count <= unroll_limit)
     loop.kind = LoopKind::Unrolled;
   if (loop.kind == LoopKind::Serial && loop.reduction && decides_guards(loop) &&
       shape.instances * count <= options_.max_guarded_instances)
     loop.kind = LoopKind::Unrolled;
   if (loop.kind == LoopKind::Unrolled) {
-    // More targets than registers gain nothing from straight-line code, which then takes long to compile.
+    // With more targets than registers, straight-line code has no advantage and takes long to compile.
     const bool too_many = moves && shape.targets * count > 2 * static_cast<std::int64_t>(target_.vector_registers());
     if (!too_many && shape.instances * count <= options_.max_unrolled_instances) return repeat(count);
     loop.kind = LoopKind::Serial;
@@ -335,8 +336,7 @@ TUNEWRIGHT_INLINE void EmissionPlan::plan_statement(const loops::Statement& s, l
     }
     plan.clamp_variables.push_back(stand_in);
   }
-  // The read of a term that may be skipped is known to be inside for the coordinates as they are, not for clamped
-  // ones.
+  // The read of a skipped term is known to be in bounds for the original coordinates, but not for clamped ones.
   plan.loads_can_be_clamped = std::none_of(s.guards.begin(), s.guards.end(), [](const loops::Guard& guard) {
     return guard.axis == loops::Guard::zero_term;
   });

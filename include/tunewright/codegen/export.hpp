@@ -19,7 +19,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// Kernels for programs that do not use this library: an object file and a C header, and threads for them in C.
+/// Kernels for programs that do not use this library: an object file, a C header, and a thread runtime in C.
 namespace tunewright::codegen {
 
 /// Files written by `export_kernel`.
@@ -39,54 +39,55 @@ namespace detail {
 
 [[nodiscard]] std::string c_identifier(std::string_view name);
 
-/// The names as C identifiers, numbered from 2 on where several share one or one is in `taken`; the same holds of names
+/// The names as C identifiers, numbered from 2 on if several are equal or one is in `taken`; this also holds for names
 /// between `prefix` and `suffix`.
 [[nodiscard]] std::vector<std::string> c_names(std::span<const std::string> names, std::set<std::string> taken,
                                                std::string_view prefix, std::string_view suffix);
 
-/// What generated headers call buffers behind the symbol of their kernel: their names as C identifiers, numbered from 2
-/// on where several share one, or where the header means something else by it.
+/// Names of buffers in generated headers, after the symbol of their kernel: C identifiers, numbered from 2 on if
+/// several are equal or the header uses the name otherwise.
 [[nodiscard]] std::vector<std::string> c_buffer_names(std::span<const KernelBuffer> buffers);
 
-/// C has no floating-point types of 16 bits everywhere, so their bits travel.
+/// 16-bit floating-point types are passed as bits, because not every C compiler has them.
 [[nodiscard]] constexpr std::string_view c_type(program::ScalarType type) noexcept {
   constexpr std::string_view names[program::scalar_type_count] = {"uint8_t",  "int32_t",  "int64_t", "float",  "double",
                                                                   "uint16_t", "uint16_t", "int8_t",  "uint8_t"};
   return names[static_cast<std::size_t>(type)];
 }
 
-/// Text for the inside of a comment.
+/// Makes text safe inside a comment.
 [[nodiscard]] std::string c_comment(std::string_view text);
 
 [[nodiscard]] std::string c_extents(const std::vector<std::int64_t>& shape);
 
-/// A C function that does what `pack` does for this layout; `buffer` as `c_buffer_names` has it.
+/// A C function that does the same as `pack` for this layout; `buffer` is the name from `c_buffer_names`.
 [[nodiscard]] std::string c_packing(const std::string& symbol, const std::string& buffer, const loops::Buffer& layout);
 
-/// A C function that asks Linux for the tile registers, as `host::permit_tile_registers` does.
+/// A C function that requests the tile registers from Linux, as `host::permit_tile_registers` does.
 [[nodiscard]] std::string c_permission();
 
-/// Lines that refuse to compile for a processor that the machine code in `file` is not for; none for an unknown one.
+/// Preprocessor lines that stop compilation for another family of processors than that of the machine code in `file`;
+/// empty for an unknown family.
 [[nodiscard]] std::string c_family_check(CpuFamily family, const std::string& file);
 
 [[nodiscard]] std::string c_header(const Kernel& kernel, const std::string& symbol, std::string_view remark);
 
-/// Makes the folder if it is missing.
+/// Creates the folder if necessary.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace detail
 
-/// Writes `<symbol>.o` and `<symbol>.h` into `directory`, which is made if missing; `symbol` is `name` as a C
-/// identifier. The header declares the kernel, documents its buffers, and defines a runtime that runs parallel loops
-/// serially and a packing function for each packed constant; it refuses to compile for another kind of processor than
-/// the kernel's target. `remark` goes into the header's first line. Throws `std::invalid_argument` for a kernel without
-/// an object file, `std::runtime_error` for an unwritable path.
+/// Writes `<symbol>.o` and `<symbol>.h` into `directory`, which is created if necessary; `symbol` is `name` as a C
+/// identifier. The header declares the kernel, documents its buffers, and defines a runtime that executes parallel
+/// loops serially and a packing function for each packed constant; it refuses to compile for another family of
+/// processors than the kernel's. `remark` is added to the header's first line. Throws `std::invalid_argument` for a
+/// kernel without an object file, `std::runtime_error` for a path that cannot be written.
 ExportedKernel export_kernel(const Kernel& kernel, std::string_view name, const std::filesystem::path& directory,
                              std::string_view remark = {});
 
-/// Writes `tunewright_runtime.h` and `tunewright_runtime.c` into `directory`, which is made if missing: what runs the
-/// parallel loops of exported kernels on threads of its own, on the threads of the caller's program, or on OpenMP's.
-/// They are the same for all kernels and targets. Throws `std::runtime_error` for an unwritable path.
+/// Writes `tunewright_runtime.h` and `tunewright_runtime.c` into `directory`, which is created if necessary. They run
+/// the parallel loops of exported kernels on their own threads, on threads of the calling program, or with OpenMP, and
+/// are the same for all kernels and targets. Throws `std::runtime_error` for a path that cannot be written.
 ExportedRuntime export_runtime(const std::filesystem::path& directory);
 
 }  // namespace tunewright::codegen
@@ -145,7 +146,7 @@ TUNEWRIGHT_INLINE std::string c_extents(const std::vector<std::int64_t>& shape) 
 
 TUNEWRIGHT_INLINE std::string c_packing(const std::string& symbol, const std::string& buffer,
                                         const loops::Buffer& layout) {
-  const std::vector<std::int64_t>& tensor_shape = layout.shape;  // arguments hold the whole tensor
+  const std::vector<std::int64_t>& tensor_shape = layout.shape;  // arguments are whole tensors
   const std::string type(c_type(layout.type));
   std::string text = "/* Copies row-major " + c_comment(layout.name) + c_extents(tensor_shape) +
                      " into the order the kernel reads. */\n";
@@ -255,7 +256,7 @@ TUNEWRIGHT_INLINE std::string c_header(const Kernel& kernel, const std::string& 
 }
 
 TUNEWRIGHT_INLINE void write_file(const std::filesystem::path& path, std::string_view content) {
-  std::error_code ignored;  // writing the file tells
+  std::error_code ignored;  // writing the file reports errors
   std::filesystem::create_directories(path.parent_path(), ignored);
   std::ofstream file(path, std::ios::binary);
   file.write(content.data(), static_cast<std::streamsize>(content.size()));

@@ -13,19 +13,19 @@
 namespace tunewright::codegen {
 
 extern "C" {
-/// The services that a compiled kernel needs from its host, in plain C, so that exported kernels run without this
+/// The services that a compiled kernel needs from its host, in plain C, so that exported kernels do not need this
 /// library.
 struct tunewright_runtime {
-  /// Calls `body(context, begin, end)` for a partition of [0, count) and returns when all parts are done.
+  /// Calls `body(context, begin, end)` for a partition of [0, count) and returns when all parts are finished.
   void (*parallel_for)(const struct tunewright_runtime* self, std::int64_t count,
                        void (*body)(void* context, std::int64_t begin, std::int64_t end), void* context);
   void* state;
 };
-/// Entry point of every kernel: one pointer a buffer, in the order of `Kernel::buffers`.
+/// Entry point of every kernel: one pointer per buffer, in the order of `Kernel::buffers`.
 typedef void (*tunewright_kernel)(void* const* buffers, const struct tunewright_runtime* runtime);
 }
 
-/// A buffer the caller passes: the arguments of the loop nest in order, then top-level temporaries as workspace.
+/// A buffer that the caller passes: the arguments of the loop nest in order, then top-level temporaries as workspace.
 /// Every buffer is aligned to 64 bytes.
 struct KernelBuffer {
   loops::Buffer layout;
@@ -37,15 +37,14 @@ struct Kernel {
   std::string symbol = "kernel";
   std::vector<KernelBuffer> buffers;
   std::shared_ptr<const std::vector<char>> object;  ///< relocatable object file; empty for a native function
-  tunewright_kernel native =
-      nullptr;            ///< a function of this very program, measured like any candidate (baselines, tests)
-  unsigned threads = 1;   ///< of the target: what its parallel loops were tuned for
-  std::string processor;  ///< that the code is for, as LLVM calls it; empty where nobody said
-  bool uses_tile_registers = false;  ///< of AMX, which a process has to ask Linux for first
+  tunewright_kernel native = nullptr;  ///< a function of this program, measured like any candidate (baselines, tests)
+  unsigned threads = 1;                ///< of the target for which it was tuned
+  std::string processor;               ///< LLVM's name of the target processor; empty if unknown
+  bool uses_tile_registers = false;    ///< of AMX, which a process must request from Linux first
 };
 
-/// Copies a row-major tensor into the packed order a kernel asked for; elements outside the tensor become zero.
-/// `T` must have the size of `layout.type`. `tensor_shape` is the whole tensor. Cost: one pass over the packed buffer.
+/// Copies a row-major tensor into the packed layout of a kernel; elements outside the tensor become zero. `T` must have
+/// the size of `layout.type`. `tensor_shape` is that of the whole tensor. Cost: one pass over the packed buffer.
 template <class T>
 void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_shape, const T* row_major, T* packed) {
   std::vector<loops::PackedDimension> pieces = layout.packing;
@@ -59,8 +58,7 @@ void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_s
   std::vector<std::int64_t> stride(tensor_shape.size(), 1);
   for (std::size_t d = stride.size(); d-- > 1;) stride[d - 1] = stride[d] * tensor_shape[d];
 
-  // A coordinate is linear in the positions of its pieces, so the innermost piece is a strided copy up to the tensor's
-  // edge.
+  // A coordinate is linear in its pieces, so the innermost piece is a strided copy up to the edge of the tensor.
   const loops::PackedDimension inner = pieces.back();
   const std::int64_t step = inner.divisor * stride[inner.dimension];
   std::vector<std::int64_t> position(pieces.size(), 0);

@@ -13,22 +13,22 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Loop nest -> LLVM IR -> object file, for CPUs.
+/// Compiles loop nests for CPUs: LLVM IR, then an object file.
 ///
-/// The generator decides about vectors, unrolling and register tiles itself, as the nest says; LLVM's vectorisers and
-/// unroller do not run. Targets of reductions stay in registers across reduction loops; buffers are declared not to
-/// overlap; sums may be contracted to fused multiply-adds and are otherwise evaluated in the order of the nest.
+/// The generator itself implements vectors, unrolling and register tiles as in the nest; LLVM's vectorisers and
+/// unroller do not run. Targets of reductions stay in registers across reduction loops; buffers are declared as
+/// non-overlapping; sums may be contracted to fused multiply-adds and are otherwise evaluated in the order of the nest.
 namespace tunewright::codegen {
 
-/// Every member is trivially destructible: constructors that take options may throw, and GCC 12 then destroys the
-/// members of an aggregate within an aggregate twice.
+/// Every member is trivially destructible: if a constructor that takes options throws, GCC 12 destroys the members of a
+/// nested aggregate twice.
 struct CompileOptions {
   bool register_tiles = true;                      ///< keep targets of reductions in registers
-  bool aggressive = false;                         ///< LLVM's highest level of instruction selection and scheduling
-  bool verify = false;                             ///< check the IR first; for tests
-  std::int64_t max_stack_bytes = 2 * 1024 * 1024;  ///< of temporaries of one thread
-  /// The pipeline of LLVM's optimiser, in the syntax of `opt -passes`; empty for none. The text must outlive the
-  /// compiler, as a literal does.
+  bool aggressive = false;                         ///< use LLVM's highest level of instruction selection and scheduling
+  bool verify = false;                             ///< check the IR first, for tests
+  std::int64_t max_stack_bytes = 2 * 1024 * 1024;  ///< limit of temporaries per thread
+  /// LLVM's optimisation passes, in the syntax of `opt -passes`; empty for none. The text must outlive the compiler, as
+  /// a literal does.
   const char* passes =
       "function(sroa<preserve-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
       "simplifycfg)";
@@ -36,29 +36,29 @@ struct CompileOptions {
 };
 static_assert(std::is_trivially_destructible_v<CompileOptions>);
 
-/// What a compilation cost, in seconds.
+/// The duration of a compilation in seconds.
 struct CompileTimes {
   double emit = 0;      ///< loop nest to IR
   double optimise = 0;  ///< passes
   double machine = 0;   ///< instruction selection, register allocation, object file
 };
 
-/// Compiles loop nests for one target. It keeps LLVM's target machine, so reuse it; one object a thread.
+/// Compiles loop nests for one target. Reuse it, because it owns LLVM's target machine; each thread needs its own.
 class LlvmCompiler {
  public:
-  /// Throws `std::invalid_argument` for a GPU and for an ARM processor that LLVM does not know, `std::runtime_error`
-  /// where LLVM as it is linked generates no code for the target's family of processors.
+  /// Throws `std::invalid_argument` for a GPU and for an ARM processor unknown to LLVM, `std::runtime_error` if the
+  /// linked LLVM does not support the target's family of processors.
   explicit LlvmCompiler(Target target, CompileOptions options = {});
   LlvmCompiler(LlvmCompiler&&) noexcept;
   LlvmCompiler& operator=(LlvmCompiler&&) noexcept;
   ~LlvmCompiler();
 
-  /// Machine code for `nest`. Throws `Unsupported` when the nest cannot run on a CPU or needs too much stack.
-  /// Determinism: the same nest and target give the same bytes. Cost: 5 to 20 ms for a register-tiled kernel.
+  /// Machine code for `nest`. Throws `Unsupported` if the nest cannot run on a CPU or needs too much stack.
+  /// Determinism: equal nests and targets give equal bytes. Cost: 5 to 20 ms for a register-tiled kernel.
   [[nodiscard]] Kernel compile(const loops::LoopNest& nest);
 
-  /// A kernel from LLVM IR text: for tests of what happens to a kernel later. Throws `std::invalid_argument` when the
-  /// text is malformed or does not define `symbol`.
+  /// A kernel from LLVM IR text, for tests of later stages. Throws `std::invalid_argument` if the text is malformed or
+  /// does not define `symbol`.
   [[nodiscard]] Kernel compile_ir_text(const std::string& text, const std::string& symbol,
                                        std::vector<KernelBuffer> buffers);
 
@@ -69,15 +69,15 @@ class LlvmCompiler {
   [[nodiscard]] const CompileTimes& times() const noexcept;
   [[nodiscard]] const Target& target() const noexcept;
 
-  /// What turns nests into machine code, e.g. "llvm 19.1.7 cascadelake -O2"; part of the key of a measurement.
+  /// Identifies the compiler, e.g. "llvm 19.1.7 cascadelake -O2"; part of the key of a measurement.
   [[nodiscard]] std::string identity() const;
 
  private:
-  struct State;  // everything that takes LLVM's headers to declare
+  struct State;  // everything that needs LLVM's headers
   std::unique_ptr<State> state_;
 };
 
-/// One compilation with a compiler of its own; `LlvmCompiler` is cheaper for several.
+/// Compiles with a new compiler; `LlvmCompiler` is cheaper for several nests.
 [[nodiscard]] inline Kernel compile(const loops::LoopNest& nest, const Target& target, CompileOptions options = {}) {
   return LlvmCompiler(target, options).compile(nest);
 }
@@ -120,7 +120,7 @@ struct LlvmCompiler::State {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
-  /// The optimised module of a nest. Where `kernel` is given, its symbol and its buffers are filled in.
+  /// The optimised module of a nest. Sets symbol and buffers of `kernel` if that is given.
   [[nodiscard]] std::unique_ptr<llvm::Module> build(const loops::LoopNest& guarded, llvm::LLVMContext& context,
                                                     Kernel* kernel);
 

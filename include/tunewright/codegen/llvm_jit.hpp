@@ -7,10 +7,10 @@
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// Loading compiled kernels into this process.
+/// Loads compiled kernels into this process.
 namespace tunewright::codegen {
 
-/// A kernel that can be called. Its code is unloaded with the last copy of this object.
+/// A callable kernel. Its code is unloaded with the last copy of this object.
 class LoadedKernel {
  public:
   LoadedKernel() = default;
@@ -26,18 +26,19 @@ class LoadedKernel {
   std::shared_ptr<void> code_;
 };
 
-/// Links object files into this process (LLVM ORC). Make one and load many kernels, from one thread at a time. Kernels
-/// may outlive it, and may be dropped on any thread. Cost: about a millisecond to make, well under one a kernel.
+/// Links object files into this process (LLVM ORC). Construct one and load many kernels, from one thread at a time.
+/// Kernels may outlive it, and may be destroyed on any thread. Cost: about a millisecond for construction, far less per
+/// kernel.
 class KernelLoader {
  public:
   KernelLoader();
 
-  /// Throws `std::runtime_error` when the object file cannot be linked or does not define the kernel's symbol, and
-  /// `std::invalid_argument` for a kernel without code and for one that was compiled for another kind of processor.
+  /// Throws `std::runtime_error` if the object file cannot be linked or does not define the kernel's symbol, and
+  /// `std::invalid_argument` for a kernel without code or for another family of processors.
   [[nodiscard]] LoadedKernel load(const Kernel& kernel);
 
  private:
-  struct Session;  // of LLVM's linker; what is loaded shares it
+  struct Session;  // of LLVM's linker; shared by loaded kernels
   struct Code;     // of one kernel
   std::shared_ptr<Session> session_;
 };
@@ -62,7 +63,7 @@ class KernelLoader {
 
 namespace tunewright::codegen {
 
-/// Symbols of one library are unique, so each kernel gets a library of its own; emptied ones are used again.
+/// Symbols of a library are unique, so each kernel gets its own library; emptied ones are reused.
 struct KernelLoader::Session {
   Session() {
     llvm_backend::initialise_llvm_once();
@@ -128,7 +129,7 @@ struct KernelLoader::Code {
     LLVMErrorRef error = nullptr;
     std::uint64_t address = 0;
   };
-  /// Linking happens on the calling thread, so the answer is there when the lookup returns.
+  /// Linking runs on the calling thread, so the result is available when the lookup returns.
   static void receive(LLVMErrorRef error, LLVMOrcCSymbolMapPairs result, std::size_t count, void* context) {
     auto* answer = static_cast<Answer*>(context);
     answer->error = error;

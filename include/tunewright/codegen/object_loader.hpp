@@ -9,19 +9,18 @@
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// Loading compiled kernels without LLVM, as a worker on a small board does.
+/// Loads compiled kernels without LLVM, as a worker on a small board does.
 namespace tunewright::codegen {
 
-/// The machine code of one relocatable object file (64-bit ELF), placed in this process and linked. Code is executable
-/// and constants are readable, neither is writable; what the object may write stands on pages of its own.
+/// The machine code of one relocatable object file (64-bit ELF), linked into this process. Code is executable and
+/// constants are readable; neither is writable. Writable data are on separate pages.
 ///
-/// The object gets those functions of this process that the code generator calls and nothing else: `memcpy`, `memmove`,
-/// `memset`, `fma`, `fmaf`, `exp`, `log`, `tanh`, `erf`.
-/// Cost: a copy of the file's sections and two system calls.
+/// The object can only use the functions that the code generator calls: `memcpy`, `memmove`, `memset`, `fma`, `fmaf`,
+/// `exp`, `log`, `tanh`, `erf`. Cost: a copy of the file's sections and two system calls.
 class ObjectCode {
  public:
-  /// Throws `std::invalid_argument` for what is no object file for this kind of processor, for a truncated one, and for
-  /// one without a function `symbol`; `std::runtime_error` for a function or a relocation that is not known here.
+  /// Throws `std::invalid_argument` if `object` is not a complete object file for this family of processors or has no
+  /// function `symbol`; `std::runtime_error` for an unknown function or relocation.
   ObjectCode(std::span<const char> object, const std::string& symbol);
   ObjectCode(const ObjectCode&) = delete;
   ObjectCode& operator=(const ObjectCode&) = delete;
@@ -57,7 +56,7 @@ class ObjectCode {
 
 namespace tunewright::codegen::object_code {
 
-/// Where a function of this process is that kernels may call; null for others.
+/// Address of a function that kernels may call; null for others.
 [[nodiscard]] inline const void* provided(const std::string& name) {
   struct Function {
     const char* name;
@@ -81,7 +80,7 @@ namespace tunewright::codegen::object_code {
   return nullptr;
 }
 
-/// Reads the parts of an object file, none of them beyond its end.
+/// Reads parts of an object file; rejects reads beyond its end.
 class File {
  public:
   File(std::span<const char> bytes, const std::string& symbol) : bytes_(bytes), symbol_(symbol) {
@@ -132,7 +131,7 @@ class File {
   const std::string& symbol_;
 };
 
-/// Unwind tables are of no use to code that never throws, and would want relocations of their own.
+/// Skips unwind tables: the code never throws, and they would need other relocations.
 [[nodiscard]] inline bool is_placed(const File& file, const Elf64_Shdr& names, const Elf64_Shdr& section) {
   return (section.sh_flags & SHF_ALLOC) != 0 && section.sh_size > 0 &&
          !file.text(names, section.sh_name).starts_with(".eh_frame");
@@ -156,7 +155,7 @@ TUNEWRIGHT_INLINE ObjectCode::ObjectCode(std::span<const char> object, const std
     symbols[s] = file.at<Elf64_Sym>(File::offset(table->sh_offset, s, sizeof(Elf64_Sym)));
   const Elf64_Shdr& symbol_names = file.section(table->sh_link);
 
-  // Slots of symbols first, then what is only read, then, from a page of its own, what is written.
+  // Slots of symbols first, then read-only data, then writable data from a new page on.
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const auto up_to = [](std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; };
   std::vector<std::uint64_t> place(file.sections.size(), not_placed);
@@ -178,7 +177,7 @@ TUNEWRIGHT_INLINE ObjectCode::ObjectCode(std::span<const char> object, const std
 
   void* mapped = ::mmap(nullptr, end, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap of a kernel's code");
-  // The destructor does not run for a constructor that throws.
+  // The destructor does not run if the constructor throws.
   struct Unmap {
     void* memory;
     std::size_t bytes;

@@ -20,29 +20,29 @@
 /// Threads that run the parallel loops of kernels.
 namespace tunewright::codegen {
 
-/// The calling thread and `threads - 1` helpers. A loop is cut into one contiguous part a thread, so that a kernel that
-/// is called again finds its data in the same caches.
+/// A team of the calling thread and `threads - 1` helpers. A loop is divided into one contiguous part per thread, so
+/// that repeated calls of a kernel find its data in the same caches.
 ///
-/// Helpers watch for work for `spin_microseconds` after the last loop and then sleep. While they watch, starting and
-/// ending a loop costs about a microsecond on an idle machine; waking them costs tens. A loop started inside a loop, or
-/// while another thread uses the team, runs on the thread that started it.
+/// Helpers spin for `spin_microseconds` after the last loop and then sleep. While they spin, starting and ending a loop
+/// takes about a microsecond on an idle machine; waking them takes tens. A loop that is started inside a loop, or while
+/// another thread uses the team, runs on its calling thread.
 class PinnedTeam {
  public:
-  /// Helper number w keeps to `processors[w]`, counting the caller as 0 (cyclically; none given: anywhere).
-  /// The caller's own affinity is left alone. Throws `std::invalid_argument` for zero threads.
+  /// Helper w is pinned to `processors[w]`, where the caller is number 0 (cyclically; empty: not pinned). The caller's
+  /// own affinity is not changed. Throws `std::invalid_argument` for zero threads.
   explicit PinnedTeam(unsigned threads, std::span<const int> processors = {}, unsigned spin_microseconds = 100);
 
   [[nodiscard]] unsigned threads() const noexcept { return helpers_.count() + 1; }
-  /// The runtime that kernels are called with; it is valid as long as the team.
+  /// The runtime to pass to kernels; valid during the lifetime of the team.
   [[nodiscard]] const tunewright_runtime* runtime() const noexcept { return &runtime_; }
 
   using Part = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
-  /// Calls `body` for a partition of [0, count) and returns when all parts are done. Bodies must not throw.
+  /// Calls `body` for a partition of [0, count) and returns when all parts are finished. Bodies must not throw.
   void run(std::int64_t count, Part body, void* context);
 
  private:
-  // A kernel is being timed while its caller waits, so the caller stays awake for all but the longest parts.
+  // The caller spins for all but the longest parts, because it is timing a kernel.
   static constexpr std::chrono::milliseconds caller_watch{100};
 
   struct Job {
@@ -66,7 +66,7 @@ class PinnedTeam {
   const std::vector<int> processors_;
   std::mutex mutex_;
   Job job_;
-  HelperThreads helpers_;  // comes last: helpers use the members above
+  HelperThreads helpers_;  // last, because helpers use the members above
 };
 
 }  // namespace tunewright::codegen
@@ -115,7 +115,7 @@ TUNEWRIGHT_INLINE void PinnedTeam::prepare(unsigned worker) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(static_cast<std::size_t>(processor), &set);
-  // A refusal makes loops slower, not wrong.
+  // If it is refused, loops are slower, not wrong.
   static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof set, &set));
 }
 

@@ -8,11 +8,11 @@
 
 #include "tunewright/core/target.hpp"
 
-/// Relocations of 64-bit ELF that LLVM writes for position-independent kernels, for the processor of this process:
-/// those of the ABI supplements "System V ABI, AMD64" and "ELF for the Arm 64-bit Architecture".
+/// The ELF relocations that LLVM writes for position-independent kernels on the processor of this process, as in the
+/// ABI supplements "System V ABI, AMD64" and "ELF for the Arm 64-bit Architecture".
 namespace tunewright::codegen::relocation {
 
-/// The address of a symbol, and instructions that jump to it: code may be farther away than a relative jump reaches.
+/// The address of a symbol, and instructions that jump to it: code may be out of range of a relative jump.
 struct Slot {
   std::uint64_t address = 0;
   std::uint32_t jump[2]{};
@@ -30,7 +30,7 @@ struct Slot {
   return slot;
 }
 
-/// Bytes that a relocation changes.
+/// Number of bytes that a relocation changes.
 [[nodiscard]] inline std::uint64_t width(std::uint32_t kind) {
   if constexpr (host_family == CpuFamily::Aarch64) return kind == R_AARCH64_ABS64 || kind == R_AARCH64_PREL64 ? 8 : 4;
   return kind == R_X86_64_64 || kind == R_X86_64_PC64 ? 8 : 4;
@@ -56,7 +56,7 @@ bool write(char* at, T value) {
 
 }  // namespace bits
 
-/// One of x86-64; false for what is not known or out of reach.
+/// Applies a relocation of x86-64; false if it is unknown or out of range.
 [[nodiscard]] inline bool apply_x86_64(std::uint32_t kind, char* at, std::uint64_t target, std::int64_t addend,
                                        const Slot& slot, bool foreign) {
   const auto here = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at));
@@ -76,7 +76,7 @@ bool write(char* at, T value) {
   }
 }
 
-/// One of aarch64, likewise.
+/// Applies a relocation of aarch64; false if it is unknown or out of range.
 [[nodiscard]] inline bool apply_aarch64(std::uint32_t kind, char* at, std::uint64_t target, std::int64_t addend,
                                         const Slot& slot, bool foreign) {
   const auto here = reinterpret_cast<std::uintptr_t>(at);
@@ -91,7 +91,7 @@ bool write(char* at, T value) {
     const auto raw = static_cast<std::uint32_t>(pages);
     return bits::fits(pages, 21) && insert(0x60ffffe0U, ((raw & 3U) << 29U) | (((raw >> 2U) & 0x7ffffU) << 5U));
   };
-  // The lowest twelve bits of an address, in units of an access.
+  // The lowest twelve bits of an address, in units of the access size.
   const auto low = [&](std::uint64_t to, unsigned shift) {
     const auto field = static_cast<std::uint32_t>(to & 0xfffU);
     return (field & ((1U << shift) - 1U)) == 0 && insert(0x003ffc00U, (field >> shift) << 10U);
@@ -123,8 +123,8 @@ bool write(char* at, T value) {
   }
 }
 
-/// Makes one relocation at `at`; `slot` is that of its symbol, `foreign` whether that is a function of this process.
-/// False for a kind that is not known and for a target out of reach.
+/// Applies one relocation at `at`; `slot` is that of its symbol, `foreign` whether the symbol is a function of this
+/// process. False for an unknown kind and for a target out of range.
 [[nodiscard]] inline bool apply(std::uint32_t kind, char* at, std::uint64_t target, std::int64_t addend,
                                 const Slot& slot, bool foreign) {
   if constexpr (host_family == CpuFamily::Aarch64) return apply_aarch64(kind, at, target, addend, slot, foreign);

@@ -3,10 +3,10 @@
 
 #include <string_view>
 
-/// The C runtime that runs parallel loops of exported kernels.
+/// The C runtime that runs the parallel loops of exported kernels.
 namespace tunewright::codegen::detail {
 
-/// What every exported header says of runtimes, so that kernels can be used with their own header alone.
+/// The declarations of runtimes in every exported header, so that a kernel only needs its own header.
 inline constexpr std::string_view runtime_declaration_text = R"c(#ifndef TUNEWRIGHT_RUNTIME
 #define TUNEWRIGHT_RUNTIME
 /* What runs the parallel loops of kernels. */

@@ -10,37 +10,37 @@
 
 namespace tunewright::codegen {
 
-/// The nest asks for something this code generator cannot do; the message says what and what to do instead.
+/// The code generator does not support the nest; the message gives the reason and an alternative.
 class Unsupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Bytes that a value takes in a vector register: floating-point types of 16 bits are computed in float32.
+/// Bytes of a value in a vector register: 16-bit floating-point types are computed in float32.
 [[nodiscard]] constexpr std::size_t register_bytes(program::ScalarType type) noexcept {
   return program::is_narrow_float(type) ? 4 : program::size_in_bytes(type);
 }
 
-/// Element of a buffer as an expression over loop variables.
+/// An element of a buffer as an expression over loop variables.
 struct Access {
   loops::BufferId buffer = 0;
   loops::IndexExpr offset;
-  bool inside = false;  ///< within the buffer wherever the statement may run
+  bool inside = false;  ///< always within the buffer when the statement runs
 };
 
-/// Accesses of one statement.
+/// The accesses of one statement.
 struct StatementPlan {
   Access target;
   std::unordered_map<const program::ExprNode*, Access> loads;
   std::unordered_map<const program::ExprNode*, loops::IndexExpr> indices;
-  /// `loads` and `indices` for code that runs where spatial guards fail: coordinates are clamped, so that reads stay in
-  /// bounds. `clamp_variables` has the variable that stands for the clamped coordinate of each guard, or `no_variable`
+  /// `loads` and `indices` for code that also runs where spatial guards fail: coordinates are clamped, so that reads
+  /// stay in bounds. `clamp_variables` has, for each guard, the variable of the clamped coordinate, or `no_variable`
   /// for a guard that is not clamped.
   std::unordered_map<const program::ExprNode*, Access> clamped_loads;
   std::unordered_map<const program::ExprNode*, loops::IndexExpr> clamped_indices;
   std::vector<loops::Var> clamp_variables;
   bool loads_can_be_clamped = false;
-  bool target_holds_all = false;  ///< the target's window has room for what lies beyond the guards
+  bool target_holds_all = false;  ///< the target's window has space for the elements beyond the guards
 };
 
 inline constexpr loops::Var no_variable = ~loops::Var{0};

@@ -11,14 +11,14 @@ namespace tunewright::codegen {
 
 /// An object file for `static_library`.
 struct LibraryMember {
-  std::string symbol;        ///< that the linker looks for; the member is called `<symbol>.o`
+  std::string symbol;        ///< the linker looks for it; the member is called `<symbol>.o`
   std::vector<char> object;  ///< the file's bytes
 };
 
-/// The bytes of a library `lib<name>.a` as Linux has them (the common `ar` format with System V's index of symbols), so
-/// that many kernels are one file to link.
+/// The bytes of a static library `lib<name>.a` for Linux (`ar` format with System V symbol index), so that many kernels
+/// are one file to link.
 ///
-/// Errors: `std::invalid_argument` for no members and for two of the same symbol.
+/// Errors: `std::invalid_argument` without members and for two members with the same symbol.
 /// Determinism: a function of the members; dates and owners are zero.
 [[nodiscard]] std::vector<char> static_library(std::span<const LibraryMember> members);
 
@@ -50,7 +50,7 @@ TUNEWRIGHT_INLINE std::string member_header(std::string name, std::size_t bytes)
   return header + "`\n";
 }
 
-/// Members begin at even places.
+/// Members begin at even offsets.
 TUNEWRIGHT_INLINE void append_member(std::string& library, const std::string& name, std::string_view content) {
   library += member_header(name, content.size());
   library += content;
@@ -73,7 +73,7 @@ TUNEWRIGHT_INLINE std::vector<char> static_library(std::span<const LibraryMember
   constexpr std::size_t header_bytes = 60;
   const auto even = [](std::size_t bytes) { return bytes + bytes % 2; };
   std::set<std::string_view> taken;
-  std::string file_names;  // too long for their column, so a member of its own lists them
+  std::string file_names;  // names that are too long for their column, in a separate member
   std::vector<std::size_t> name_at;
   std::size_t index_bytes = 4;
   for (const LibraryMember& member : members) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The library is header-only unless `TUNEWRIGHT_SEPARATE_COMPILATION` is defined: then what is no template is compiled
-// once, by a source file for each component (tunewright/src/<component>.hpp), and programs see declarations alone.
+// The library is header-only unless `TUNEWRIGHT_SEPARATE_COMPILATION` is defined. Then functions that are not templates
+// are compiled once, by one source file per component (tunewright/src/<component>.hpp), and other sources see only
+// their declarations.
 //
-// A header that takes part ends with a section of definitions, behind which stand the includes that only they need:
+// A header with such functions ends with a section of definitions, which also has the includes that only definitions
+// need:
 //
 //   #if TUNEWRIGHT_DEFINES(loops)
 //   #include "tunewright/loops/lower/emission.hpp"
@@ -13,18 +15,18 @@
 //   }
 //   #endif
 //
-// These are the only macros that other headers may use. docs/design/separate_compilation.md tells how to use separate
-// compilation and where its seams are.
+// Other headers may use only these macros. docs/design/separate_compilation.md explains the use and the limits of
+// separate compilation.
 
-// Marks functions that call code which the library compiled. Clang's UndefinedBehaviorSanitizer reads the type of a
-// function from the bytes before it; before such code there are none, and what is there may not be readable.
+// Marks functions that call code compiled by the library. Clang's UndefinedBehaviorSanitizer reads the type of a
+// function from the bytes before it; generated code has none there, and the bytes may not be readable.
 #if defined(__clang__)
 #define TUNEWRIGHT_CALLS_COMPILED_CODE __attribute__((no_sanitize("function")))
 #else
 #define TUNEWRIGHT_CALLS_COMPILED_CODE
 #endif
 
-// Units: what is compiled together, one bit each. All headers of a unit belong to one component.
+// Units that are compiled together, one bit each. All headers of a unit belong to one component.
 #define TUNEWRIGHT_UNIT_core 0x1
 #define TUNEWRIGHT_UNIT_models 0x2
 #define TUNEWRIGHT_UNIT_measurers 0x4

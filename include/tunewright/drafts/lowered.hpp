@@ -16,21 +16,23 @@
 
 namespace tunewright::drafts {
 
-/// 1 / `latency_s(program)`; -infinity for what cannot be read, and for scores that are no positive number.
+/// 1 / `latency_s(program)`; -infinity for a program that cannot be read and for a result that is not positive and
+/// finite.
 template <class Latency, class Program>
 [[nodiscard]] float score_of(Latency& latency_s, const Program& program) {
   try {
     const double found = 1 / latency_s(program);
     if (std::isfinite(found) && found > 0) return static_cast<float>(found);
   } catch (const std::bad_alloc&) {
-    throw;                           // says nothing about the program
+    throw;                           // not a property of the program
   } catch (const std::exception&) {  // a program that cannot be read
   }
   return -std::numeric_limits<float>::infinity();
 }
 
-/// Scores each configuration by its summary, or else its program, see `score_of`; -infinity for what cannot be lowered.
-/// Throws `std::invalid_argument` when there are not as many scores as configurations.
+/// Scores each configuration by its summary or, without one, its program (see `score_of`); -infinity for a
+/// configuration that cannot be lowered. Throws `std::invalid_argument` if the numbers of scores and configurations
+/// differ.
 template <SearchSpace S, class Latency>
 void score_configurations(const S& space, const Task& task, std::span<const config_t<S>> configs,
                           std::span<float> score, Latency latency_s) {
@@ -48,8 +50,8 @@ void score_configurations(const S& space, const Task& task, std::span<const conf
             requires requires { latency_s(program); }
           { score[i] = score_of(latency_s, program); });
     } catch (const std::bad_alloc&) {
-      throw;                           // says nothing about the configuration
-    } catch (const std::exception&) {  // a configuration that leads nowhere
+      throw;                           // not a property of the configuration
+    } catch (const std::exception&) {  // a configuration that cannot be lowered
     }
   }
 }

@@ -17,29 +17,29 @@
 
 namespace tunewright::drafts {
 
-/// The least time a program can take on its machine, whatever it makes of registers, threads and caches in
-/// between: what it computes at the peak, or what its tiles move at the bandwidth of memory.
+/// A lower bound for the time of a program, independent of its use of registers, threads and inner caches: the time of
+/// its operations at peak, or of its tiles' traffic at memory bandwidth.
 ///
 ///   L = max(operations / peak, bytes / bandwidth),   score = 1 / L
 ///
-/// On a CPU statements that tensor instructions compute count at the peak of these.
-/// On a GPU the bytes are what blocks fetch and store, on a CPU what passes the last cache of a run that finds it
-/// empty: where all buffers stay in it from one run to the next, later runs can take less.
+/// On a CPU, statements that tensor instructions compute count at the peak of these instructions. On a GPU, bytes are
+/// those that blocks load and store; on a CPU, those that pass the last-level cache in a run that starts with an empty
+/// cache. If all buffers stay in the cache between runs, later runs can take less.
 ///
 /// Paper:       Williams, Waterman and Patterson, Roofline, Communications of the ACM 52(4), 2009.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
 /// Units:       score in 1/s.
-/// Cost:        as `SymbolAnalyzer`.
-/// Determinism: as `SymbolAnalyzer`.
-/// Errors:      `std::invalid_argument` for a GPU target that does not say its speed; programs with indices of more
-///              than 12 terms, or more than 64 nested loops, as `SymbolAnalyzer`.
-/// Deviates:    operations and bytes are those of the schedule, idle rests of tiles included, not those of the
-///              task: a roof that were the same for all candidates would rank none.
+/// Cost:        that of `SymbolAnalyzer`.
+/// Determinism: that of `SymbolAnalyzer`.
+/// Errors:      `std::invalid_argument` for a GPU target without peak rates; for programs whose indices have more than
+///              12 terms, or with more than 64 nested loops, as `SymbolAnalyzer`.
+/// Deviates:    operations and bytes are those of the schedule, including idle parts of tiles, not those of the task: a
+///              bound that is equal for all candidates would not rank them.
 struct Roofline {
-  CpuCore core{};  ///< used on CPUs
+  CpuCore core{};  ///< for CPUs
 
-  /// A function of nests, or summaries, that gives modelled seconds, for many of them. It keeps memory to work in, so
-  /// give each thread its own.
+  /// A function that maps nests, or summaries, to modelled seconds. It owns working memory and is reused for many
+  /// programs; each thread needs its own.
   [[nodiscard]] auto for_target(const Target& target) const {
     return [draft = *this, target, workspace = prepare(target)](const auto& program) mutable {
       return draft.latency_s(program, target, workspace);
@@ -59,7 +59,7 @@ struct Roofline {
     score_configurations(space, task, configs, score, for_target(task.target));
   }
 
-  /// Seconds of one run at least.
+  /// Minimum seconds of one run.
   [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target) const {
     return for_target(target)(nest);
   }

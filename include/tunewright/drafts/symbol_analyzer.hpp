@@ -22,8 +22,8 @@
 
 namespace tunewright::drafts {
 
-/// Pruner's analyser: the time of a program from a few symbols of its statements and what the levels of the
-/// machine make of them. Nothing is trained.
+/// Pruner's analyser: estimates the time of a program from a few symbols of its statements and penalties for each level
+/// of the machine. Has no trained parameters.
 ///
 ///   Hierarchical  issue, arithmetic, shared memory, transfers and latency of each kernel: see `GpuHierarchy`
 ///   Printed    L = sum over statements of (L_c + L_m)
@@ -31,7 +31,7 @@ namespace tunewright::drafts {
 ///              L_m = S5 / (T_m * P_l0,m * P_l1,m * P_l2,m)
 ///   Released   L = sum over stored buffers of max(t_c, t_m)
 ///              t_c = C * (1 + 1/r) / (T_p * peak * warp) * max(1, R / 128)      t_m = Q / (T_m * 2^30)
-///   on a CPU   see `CpuAnalysis`, whichever the form
+///   on a CPU   see `CpuAnalysis`, for every form
 ///   score      1 / L
 ///
 /// The symbols S1 .. S8 are in `GpuSymbols`, C, r, R and Q in `ReleasedRow`.
@@ -39,32 +39,32 @@ namespace tunewright::drafts {
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, doi:10.1145/3676641.3716269, section 4.1.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
 /// Units:       score in 1/s of the modelled run; a ranking, not a prediction.
-/// Cost:        some microseconds a candidate. Where the space summarizes schedules nothing is lowered, in `score` as
-///              in a session whose filter reads summaries, as `filters::StaticLimits` does.
-/// Determinism: floating point in one order: the same for equal nests, at any number of threads.
-/// Errors:      `std::invalid_argument` for a GPU target that does not say its speed. What cannot be lowered, or
-///              has more threads or shared memory a block than the device, or an index that is a sum of more than
-///              `FlatIndex::max_terms`, 12, or more than 64 nested loops, scores -infinity; `latency_s` throws
-///              `NoRoom` and `std::invalid_argument` for the last two.
-/// Deviates:    Hierarchical is ours: the paper's two kinds of time know neither instructions nor shared memory nor
-///              latency, and rank programs of one task by chance where these decide.
-///              Printed: the paper does not print m_l0, m_l1, pu_l1 and n_l2; they are the registers a thread can
-///              have, the shared memory of a block, the four schedulers of a multiprocessor and 32 bytes.
-///              P_l0,m and P_l1,m are those of the kernel, since products have no S5 and copies no S1. Memory is
-///              in bytes. alpha_l1, which the paper leaves without a place, is where the released code has it.
-///              Released: where its code visits the first buffer of a hash table, all of them are.
+/// Cost:        some microseconds per candidate. If the space summarizes schedules, nothing is lowered, neither in
+///              `score` nor in a session whose filter reads summaries, such as `filters::StaticLimits`.
+/// Determinism: floating-point operations in a fixed order: equal nests have equal scores, at any number of threads.
+/// Errors:      `std::invalid_argument` for a GPU target without peak rates. A program scores -infinity if it cannot be
+///              lowered, exceeds the threads or shared memory per block of the device, has an index with more than 12
+///              terms (`FlatIndex::max_terms`), or more than 64 nested loops; `latency_s` throws `NoRoom` and
+///              `std::invalid_argument` for the last two.
+/// Deviates:    Hierarchical is ours: the paper's two kinds of time ignore instructions, shared memory and latency, so
+///              where these decide, its ranking of programs of one task is random.
+///              Printed: the paper does not print m_l0, m_l1, pu_l1 and n_l2; here they are the registers available to
+///              a thread, the shared memory of a block, the four schedulers of a multiprocessor, and 32 bytes. P_l0,m
+///              and P_l1,m are those of the kernel, because products have no S5 and copies no S1. Memory is in bytes.
+///              alpha_l1, whose place the paper does not give, is where the released code has it.
+///              Released: the code reads only the first buffer of a hash table; here all buffers are read.
 struct SymbolAnalyzer {
   enum class Form : std::uint8_t { Hierarchical, Printed, Released };
-  enum class Combine : std::uint8_t { Sum, Max };  ///< of the times to compute and to move, of a statement
+  enum class Combine : std::uint8_t { Sum, Max };  ///< of a statement's compute and memory times
 
-  Form form = Form::Hierarchical;     ///< on GPUs
-  std::optional<Combine> combine{};   ///< of Printed and Released; nothing: as they have it
-  std::optional<GpuDevice> device{};  ///< of Printed and Released; nothing: the target of the task
-  Multiprocessor multiprocessor{};    ///< of Hierarchical
-  CpuCore core{};                     ///< on CPUs
+  Form form = Form::Hierarchical;     ///< for GPUs
+  std::optional<Combine> combine{};   ///< for Printed and Released; empty: as in these forms
+  std::optional<GpuDevice> device{};  ///< for Printed and Released; empty: the target of the task
+  Multiprocessor multiprocessor{};    ///< for Hierarchical
+  CpuCore core{};                     ///< for CPUs
 
-  /// A function of nests, or summaries, that gives modelled seconds, for many of them. It keeps memory to work in, so
-  /// give each thread its own.
+  /// A function that maps nests, or summaries, to modelled seconds. It owns working memory and is reused for many
+  /// programs; each thread needs its own.
   [[nodiscard]] auto for_target(const Target& target) const {
     return [draft = *this, target, workspace = prepare(target)](const auto& program) mutable {
       return draft.latency_s(program, target, workspace);

@@ -78,7 +78,7 @@ void describe_or_leave_out(Describer& describer, const Program& program, const T
   try {
     describer.describe(program, task, batch);
   } catch (const std::bad_alloc&) {
-    throw;  // says nothing about the program
+    throw;  // not a property of the program
   } catch (const std::exception&) {
     batch.close_program();
   }
@@ -95,7 +95,7 @@ void describe_configuration(ProgramReader<S>& reader, const config_t<S>& config,
   try {
     reader.read(config, describe);
   } catch (const std::bad_alloc&) {
-    throw;  // says nothing about the configuration
+    throw;  // not a property of the configuration
   } catch (const std::exception&) {
     batch.close_program();
   }

@@ -50,7 +50,7 @@ class Reader {
   void add(loops::BufferId buffer, std::span<const per_statement::AffineForms::Id> indices);
 
   const loops::LoopNest* nest_ = nullptr;
-  std::vector<std::int64_t> extents_;    // of the loops open, outermost first
+  std::vector<std::int64_t> extents_;    // of the open loops, outermost first
   std::vector<std::uint32_t> depth_of_;  // by loop variable
   std::size_t deepest_ = 0;
   std::vector<loops::BufferId> seen_;
@@ -83,7 +83,7 @@ void sample(std::span<const double> x, std::span<const double> y, std::span<floa
 ///              rows.
 /// Deviates:    AutoTVM has one block per buffer, by name; here their number is fixed: the stored buffer first, then
 ///              the others in the order of reading, unused ones zero. A loop moves an access if it occurs in its index,
-///              whatever the form.
+///              in any form.
 struct Curve {
   static constexpr bool one_row = true;
 
@@ -101,7 +101,7 @@ struct Curve {
       try {
         describe(space.lower(task, config), reader, batch);
       } catch (const std::bad_alloc&) {
-        throw;  // says nothing about the configuration
+        throw;  // not a property of the configuration
       } catch (const std::exception&) {
         batch.close_program();
       }
@@ -145,7 +145,7 @@ TUNEWRIGHT_INLINE void Reader::walk(const loops::Body& body) {
     } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
       if (extents_.size() >= deepest_) read(*statement);
     } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-      // Both sides have the same statements; one only checks more.
+      // Both sides have the same statements; one side only checks more.
       walk(branch->then.empty() ? branch->otherwise : branch->then);
     }
   }

@@ -15,7 +15,7 @@ namespace tunewright::features {
 
 /// The result of `featurizer.extract(space, task, configs)`, computed in parts on `threads` threads.
 ///
-/// Determinism: the same at any number of threads, because rows of one configuration do not depend on the others.
+/// Determinism: the same at any number of threads, because the rows of one configuration do not depend on others.
 template <SearchSpace S, FeaturizerFor<S> F>
 [[nodiscard]] FeatureBatch extract_in_parts(const F& featurizer, const S& space, const Task& task,
                                             std::span<const config_t<S>> configs, unsigned threads) {

@@ -30,7 +30,7 @@ struct Hardware {
   static constexpr bool one_row = true;
   static constexpr std::size_t columns = 10;
 
-  std::optional<hardware::Device> device{};  ///< else the known one of the target's name, else the target
+  std::optional<hardware::Device> device{};  ///< default: the known device of the target's name, else the target
 
   template <SearchSpace S>
   [[nodiscard]] FeatureBatch extract(const S&, const Task& task, std::span<const config_t<S>> configs) const {

@@ -209,7 +209,7 @@ struct Joined {
       try {
         reader.read(config, describe);
       } catch (const std::bad_alloc&) {
-        throw;  // says nothing about the configuration
+        throw;  // not a property of the configuration
       } catch (const std::exception&) {
         close_all();
       }

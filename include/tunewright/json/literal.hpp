@@ -14,7 +14,7 @@
 
 namespace tunewright::json {
 
-/// A JSON value without objects: what workload keys and template arguments are made of.
+/// A JSON value without objects, as in workload keys and template arguments.
 struct Literal {
   using Array = std::vector<Literal>;
   std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array> value = nullptr;
@@ -30,7 +30,7 @@ struct Literal {
 
 void write(std::string& out, const Literal& literal);
 
-/// A whole text that is one literal. Throws `FormatError` when it is not.
+/// Parses a text that is a single literal. Throws `FormatError` otherwise.
 [[nodiscard]] Literal parse_literal(std::string_view text);
 
 }  // namespace tunewright::json
@@ -77,7 +77,8 @@ TUNEWRIGHT_INLINE void write(std::string& out, const Literal& literal) {
         } else if constexpr (std::is_same_v<T, double>) {
           const std::size_t size = out.size();
           write(out, value);
-          if (out.find_first_of(".eNI", size) == std::string::npos) out += ".0";  // stays a double when read
+          if (out.find_first_of(".eNI", size) == std::string::npos)
+            out += ".0";  // so that it is read as a double again
         } else {
           write(out, value);
         }

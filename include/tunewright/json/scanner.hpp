@@ -17,7 +17,7 @@
 
 namespace tunewright {
 
-/// Text that is not what a format asks for; the message names the place and what was expected.
+/// Input that violates a format; the message names the column and what was expected.
 class FormatError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -25,30 +25,30 @@ class FormatError : public std::runtime_error {
 
 namespace json {
 
-/// Reads JSON of a known shape straight into values, without a tree in between: several times as fast as a
-/// general parser, which matters for logs of millions of lines.
+/// Reads JSON of a known shape directly into values, without building a tree: several times as fast as a general
+/// parser, which matters for logs of millions of lines.
 ///
-/// Each call consumes one value or throws `FormatError` with the column. `NaN`, `Infinity` and `-Infinity`,
-/// which Python writes, are numbers.
+/// Each call consumes one value or throws `FormatError` with the column. `NaN`, `Infinity` and `-Infinity`, as written
+/// by Python, are numbers.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
 
   [[noreturn]] void fail(std::string_view expected) const;
 
-  /// The next character that is not white space, not consumed; '\0' at the end.
+  /// The next character that is not white space, without consuming it; '\0' at the end.
   char peek();
   bool accept(char c);
   void expect(char c) {
     if (!accept(c)) fail_expecting(c);
   }
-  /// Nothing but white space may be left.
+  /// Throws unless only white space is left.
   void expect_end() {
     if (peek() != '\0' || at_ != end_) fail("expected the end of the record");
   }
 
   [[nodiscard]] const char* position() const noexcept { return at_; }
-  /// Jumps ahead; for callers that know what is there.
+  /// Moves ahead, for callers that know the skipped text.
   void skip_to(const char* position) noexcept { at_ = position; }
 
   template <class Int = std::int64_t>
@@ -73,10 +73,10 @@ class Scanner {
 
   void string(std::string& into);
   std::string string();
-  /// The characters between the quotes; only for strings without escapes.
+  /// The characters between the quotes, for strings without escapes only.
   std::string_view plain_string();
 
-  /// Calls `element()` once for each element, which must consume it.
+  /// Calls `element()` once per element, which must consume it.
   template <class F>
   void array(const F& element) {
     expect('[');
@@ -86,7 +86,7 @@ class Scanner {
     } while (accept(','));
     expect(']');
   }
-  /// Calls `member(key)` once for each member, which must consume the value. The key lasts until it returns.
+  /// Calls `member(key)` once per member, which must consume the value. The key is valid until `member` returns.
   template <class F>
   void object(const F& member) {
     expect('{');
@@ -99,20 +99,20 @@ class Scanner {
     } while (accept(','));
     expect('}');
   }
-  /// The elements of an array of integers, appended.
+  /// Appends the elements of an array of integers.
   template <class Vector>
   void integers(Vector& into) {
     array([&] { into.push_back(integer<typename Vector::value_type>()); });
   }
 
-  /// Consumes any value and returns its text. Of an object or array, strings and brackets are looked at and
-  /// nothing else: most of a file may be passed over.
+  /// Consumes any value and returns its text. Within an object or array, it only checks strings and brackets, because
+  /// most of a file may be skipped.
   std::string_view skip_value();
 
  private:
-  /// A key as it stands in the text, or, of one with escapes, what is meant, in `unescaped`.
+  /// A key, as a view of the text or, if it has escapes, of `unescaped`.
   std::string_view key(std::string& unescaped);
-  // What is rare stands apart, which keeps the rest small enough to be inlined.
+  // Rare cases are separate functions, so that the common ones are small enough to be inlined.
   char peek_further();
   [[noreturn]] void fail_expecting(char c) const { fail(std::string("expected '") + c + "'"); }
 
@@ -129,7 +129,7 @@ class Scanner {
 
   void literal(std::string_view text);
   double word(std::string_view text, bool not_a_number);
-  /// Sets the high bit of every byte of `eight` that is `c`, and no other bit.
+  /// Sets the high bit of every byte of `eight` that equals `c`, and no other bit.
   static constexpr std::uint64_t bytes_equal(std::uint64_t eight, char c) {
     constexpr std::uint64_t ones = 0x0101010101010101, low = 0x7f * ones;
     eight ^= ones * static_cast<unsigned char>(c);
@@ -139,10 +139,11 @@ class Scanner {
     return bytes_equal(eight, '"') | bytes_equal(eight, '\\');
   };
   static constexpr auto structure = [](std::uint64_t eight) {
-    const std::uint64_t curly = eight | 0x2020202020202020;  // square brackets become curly ones, these stay
+    const std::uint64_t curly =
+        eight | 0x2020202020202020;  // maps square brackets to curly ones, and curly ones to themselves
     return bytes_equal(eight, '"') | bytes_equal(curly, '{') | bytes_equal(curly, '}');
   };
-  /// Goes to the next character that `wanted` marks, or to the end; eight characters at a time.
+  /// Moves to the next character that `wanted` marks, or to the end; processes eight characters at a time.
   template <class Wanted>
   void find(const Wanted& wanted) {
     for (; end_ - at_ >= 8; at_ += 8) {
@@ -179,13 +180,13 @@ TUNEWRIGHT_INLINE void Scanner::fail(std::string_view expected) const {
 }
 
 TUNEWRIGHT_INLINE char Scanner::peek() {
-  if (at_ < end_ && *at_ == ' ') ++at_;  // one, as a rule
+  if (at_ < end_ && *at_ == ' ') ++at_;  // usually at most one
   if (at_ < end_ && *at_ > ' ') return *at_;
   return peek_further();
 }
 
 TUNEWRIGHT_INLINE bool Scanner::accept(char c) {
-  if (at_ < end_ && *at_ == c) return ++at_, true;  // mostly there is no white space in front
+  if (at_ < end_ && *at_ == c) return ++at_, true;  // usually there is no white space before it
   if (peek() != c || at_ == end_) return false;
   ++at_;
   return true;
@@ -292,7 +293,7 @@ TUNEWRIGHT_INLINE void Scanner::skip_string() {
   for (++at_;; at_ += 2) {
     find(string_ends);
     if (at_ < end_ && *at_ == '"') break;
-    if (end_ - at_ < 2) {  // nothing is behind the backslash
+    if (end_ - at_ < 2) {  // nothing follows the backslash
       at_ = end_;
       fail("expected the end of a string");
     }
@@ -302,8 +303,8 @@ TUNEWRIGHT_INLINE void Scanner::skip_string() {
 
 TUNEWRIGHT_INLINE void Scanner::skip_nested() {
   constexpr std::size_t deepest = 1024;
-  std::uint64_t curly = 0;             // a bit a level, of the innermost 64
-  std::vector<std::uint64_t> outside;  // those of every 64 levels around
+  std::uint64_t curly = 0;             // one bit per level, for the innermost 64 levels
+  std::vector<std::uint64_t> outside;  // the same for every 64 outer levels
   std::size_t depth = 0;
   do {
     find(structure);
@@ -373,7 +374,7 @@ TUNEWRIGHT_INLINE void Scanner::escape(std::string& into) {
     default: fail("unknown escape");
   }
   unsigned code = hex4();
-  if (code >= 0xD800 && code < 0xDC00) {  // first half of a pair
+  if (code >= 0xD800 && code < 0xDC00) {  // first half of a surrogate pair
     if (end_ - at_ < 6 || at_[0] != '\\' || at_[1] != 'u') fail("expected the second half of a surrogate pair");
     at_ += 2;
     const unsigned low = hex4();

@@ -10,7 +10,7 @@
 
 #include "tunewright/detail/config.hpp"
 
-/// Appending JSON to a string. Numbers are written in the shortest form that reads back as the same value.
+/// Appends JSON to strings. Numbers are written in the shortest form that is read back as the same value.
 namespace tunewright::json {
 
 void write(std::string& out, double value);
@@ -28,7 +28,7 @@ void write(std::string& out, Int value) {
 
 void write(std::string& out, std::string_view text);
 
-/// `[a, b, c]`, each element written by `element(value)`.
+/// Writes `[a, b, c]`; `element(value)` writes each element.
 template <class Values, class F>
 void write_array(std::string& out, const Values& values, const F& element) {
   out += '[';
@@ -45,7 +45,7 @@ void write_array(std::string& out, const Values& values) {
   write_array(out, values, [&out](const auto& value) { write(out, value); });
 }
 
-/// `{"a": 1, "b": 2}` of pairs of a name and a value, each value written by `member(value)`.
+/// Writes `{"a": 1, "b": 2}` from pairs of name and value; `member(value)` writes each value.
 template <class Members, class F>
 void write_object(std::string& out, const Members& members, const F& member) {
   out += '{';

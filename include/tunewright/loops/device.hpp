@@ -13,7 +13,7 @@
 #include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// From the loop nest of a schedule to GPU kernels.
+/// Converts the loop nest of a schedule to GPU kernels.
 namespace tunewright::loops {
 
 namespace device {
@@ -25,16 +25,16 @@ class DeviceForm {
   void run();
 
  private:
-  /// The buffer that the one statement in `node` initialises.
+  /// The buffer that the single statement in `node` initialises.
   static BufferId only_initialises(const Node& node);
   static bool updates(const Node& node, BufferId target);
 
-  /// One kernel of nodes that belong together.
+  /// One kernel with the given nodes.
   Node kernel(Body body);
 
   static Body around_body(Var var, LoopKind kind, Body body);
 
-  /// Takes the loops over blocks off `body`, with the virtual threads among them left inside.
+  /// Removes the loops over blocks from `body`; virtual threads among them stay inside.
   std::vector<Loop> blocks_around(Body& body) const;
 
   LoopNest& nest_;
@@ -42,24 +42,24 @@ class DeviceForm {
 
 }  // namespace device
 
-/// Brings a lowered nest into device form:
+/// Converts a lowered nest to device form:
 ///
-/// * Every node at the top level that is no allocation is one kernel: loops over blocks, then over threads,
-///   each index once, then what a thread runs. Allocations at the top level are global workspace.
-/// * What a thread runs has no loops that are bound, parallel or over virtual threads. A virtual thread is an
-///   unrolled loop around what depends on it, and buffers that differ by virtual thread are `private_to` it.
-/// * Shared buffers are the block's, Local ones the thread's. `Barrier`s stand where threads pass data through
-///   shared memory, as few as can be told to be needed, and only where all threads of a block come by.
-/// * Copies to shared memory that are fetched ahead are, in a loop with a prologue (`Pipelines`).
-/// * Reductions by threads end in a `CrossThreadReduction`.
-/// * What tensor instructions compute is marked: see `device/fragments.hpp`.
-/// * What does not depend on a thread index and stores to shared or global memory is done by one thread.
+/// * Every top-level node except allocations is one kernel: loops over blocks, then over threads, each index once, then
+///   the code of one thread. Top-level allocations are global workspace.
+/// * The code of a thread has no bound or parallel loops and no loops over virtual threads. A virtual thread is an
+///   unrolled loop around the nodes that depend on it; buffers that differ between virtual threads are `private_to` it.
+/// * Shared buffers belong to the block, Local ones to the thread. There is a `Barrier` where threads exchange data
+///   through shared memory, as few as the analysis allows, and only where all threads of a block arrive.
+/// * Copies to shared memory are prefetched in a loop with a prologue if the schedule asks for it (`Pipelines`).
+/// * Reductions across threads end in a `CrossThreadReduction`.
+/// * Loops that tensor instructions compute are marked: see `device/fragments.hpp`.
+/// * Stores to shared or global memory that do not depend on a thread index are executed by one thread.
 ///
-/// `eliminate_guards` and `partition` may be applied before or after, respectively.
+/// `eliminate_guards` may be applied before, and `partition` after it.
 ///
-/// Throws `DeviceFormError` for a nest that is no GPU program: loops over blocks or threads inside of others,
-/// parallel loops, shared memory outside of kernels, Local memory that another thread reads, data passed
-/// between threads where only some of them run. Cost: some tens of microseconds a kernel.
+/// Throws `DeviceFormError` for a nest that is not a GPU program: loops over blocks or threads inside other loops,
+/// parallel loops, shared memory outside of kernels, Local memory that another thread reads, or data exchange between
+/// threads where only some of them run. Cost: some tens of microseconds per kernel.
 [[nodiscard]] LoopNest to_device(LoopNest nest);
 
 }  // namespace tunewright::loops
@@ -85,7 +85,7 @@ TUNEWRIGHT_INLINE void DeviceForm::run() {
         throw DeviceFormError("'" + buffer.name +
                               "' is shared memory outside of kernels; compute it in a loop over blocks");
       }
-      buffer.scope = Scope::Global;  // kernels only share that
+      buffer.scope = Scope::Global;  // kernels share only global memory
       result.push_back(std::move(nest_.body[n]));
       continue;
     }

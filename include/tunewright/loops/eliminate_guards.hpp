@@ -9,8 +9,8 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Guard elimination: drops guards that a statement may ignore and that protect no memory, so that tiles which do not
-/// divide run the same code at the boundary as elsewhere.
+/// Guard elimination: removes guards that a statement may ignore and that protect no memory, so that tiles that do not
+/// divide an axis execute the same code at the boundary as elsewhere.
 namespace tunewright::loops {
 
 namespace detail {
@@ -26,7 +26,7 @@ class GuardElimination {
 
   [[nodiscard]] bool fits(const Buffer& buffer, std::size_t dimension, const IndexExpr& coordinate) const;
 
-  /// Windows are boxes, so only dimensions that depend on the guarded axis matter.
+  /// Only dimensions that depend on the guarded axis matter, because windows are boxes.
   [[nodiscard]] bool is_needless(const Statement& s, const Guard& guard) const;
 
   const LoopNest& nest_;
@@ -34,7 +34,7 @@ class GuardElimination {
 
 }  // namespace detail
 
-/// Returns the nest without the guards that are not needed. Elements that are read afterwards are unchanged.
+/// Returns the nest without unnecessary guards. Elements that are read afterwards are unchanged.
 [[nodiscard]] LoopNest eliminate_guards(LoopNest nest);
 
 }  // namespace tunewright::loops

@@ -13,20 +13,19 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Padding elimination: leaves out the terms of sums that are zero because a factor is padding.
+/// Padding elimination: skips the terms of sums that are zero because a factor is padding.
 ///
 ///   sum += select(0 <= h + r - 1 && ..., x[h + r - 1, ..], 0) * w[r, ..]
 ///
-/// becomes a sum of products under guards. A guard is asked for as soon as its variables are known, so it ends whole
-/// iterations of outer loops, and straight-line code does without the terms altogether: the padding is neither stored
-/// nor multiplied.
+/// becomes a sum of products under guards. A guard is evaluated as soon as its variables are known, so it skips whole
+/// iterations of outer loops, and straight-line code omits the terms: the padding is neither stored nor multiplied.
 namespace tunewright::loops {
 
-/// The condition under which `factor` may be other than zero, as values over the operator's axes that must not be
-/// negative; nothing if it is no padding with zeros, or its condition is more than such values.
+/// The condition under which `factor` may be nonzero, as values over the operator's axes that must not be negative;
+/// empty if it is not zero padding, or its condition has another form.
 [[nodiscard]] std::optional<std::vector<IndexExpr>> padding_conditions(const program::Expr& factor);
 
-/// The guards under which `factor` of a sum's terms in `s` may be other than zero; nothing if it is no such padding.
+/// The guards under which `factor` of the terms of a sum in `s` may be nonzero; empty if it is not such padding.
 [[nodiscard]] std::optional<std::vector<Guard>> padding_guards(const LoopNest& nest, const Statement& s,
                                                                const program::Expr& factor);
 
@@ -35,7 +34,7 @@ namespace detail {
 /// The factors of a product, looking through conversions.
 void add_factors(const program::Expr& e, std::vector<program::Expr>& factors);
 
-/// A product with what `paddings`, factors of it, pad in their place.
+/// A product in which the padded factors `paddings` are replaced by the values that they pad.
 [[nodiscard]] program::Expr unpadded(const program::Expr& e, const std::vector<const program::ExprNode*>& paddings);
 
 [[nodiscard]] std::shared_ptr<const program::Operator> without_padding(
@@ -55,7 +54,7 @@ class PaddingElimination {
   }
 
   LoopNest& nest_;
-  std::vector<Var> lane_variables_;  ///< of vectorised loops around
+  std::vector<Var> lane_variables_;  ///< of surrounding vectorized loops
   std::map<std::pair<std::shared_ptr<const program::Operator>, std::vector<const program::ExprNode*>>,
            std::shared_ptr<const program::Operator>>
       without_;
@@ -63,11 +62,11 @@ class PaddingElimination {
 
 }  // namespace detail
 
-/// The operator whose factors are read without their padding, as if all guards held.
+/// The operator with its factors read without padding, as if all guards held.
 [[nodiscard]] std::shared_ptr<const program::Operator> without_padding(const program::Operator& op);
 
-/// Returns the nest with guards in place of padding. What is computed is unchanged, except that zero times an infinity
-/// or a NaN counts as zero.
+/// Returns the nest with guards instead of padding. Results are unchanged, except that zero times an infinity or a NaN
+/// is zero.
 [[nodiscard]] LoopNest eliminate_padding(LoopNest nest);
 
 }  // namespace tunewright::loops

@@ -8,8 +8,8 @@
 
 namespace tunewright {
 
-/// The loop nest a schedule stands for, as text, before guards are hoisted.
-/// Throws `schedule::ScheduleError` when the steps do not fit together.
+/// The loop nest of a schedule as text, before guards are hoisted. Throws `schedule::ScheduleError` if the steps
+/// contradict each other.
 [[nodiscard]] std::string explain(const schedule::Schedule& schedule);
 
 }  // namespace tunewright

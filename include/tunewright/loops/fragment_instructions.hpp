@@ -11,42 +11,43 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Which tensor instruction of a GPU works on which fragments, and how many threads hold them together.
+/// The tensor instructions that operate on fragments of a GPU, and the number of threads that hold a fragment together.
 namespace tunewright::loops {
 
-/// How many times as long as without bank conflicts a warp takes to load a fragment whose rows begin `row_bytes` apart
-/// in shared memory. Banks are 128 bytes around; `ldmatrix` reads 16 bytes of eight rows at once (PTX ISA, ldmatrix),
-/// so that rows in multiples of 128 bytes all wait for each other and odd multiples of 16 never do: max(1,
-/// gcd(row_bytes, 128) / 16).
+/// The factor by which bank conflicts slow down a warp's load of a fragment whose rows begin `row_bytes` apart in
+/// shared memory. The banks cover 128 bytes; `ldmatrix` reads 16 bytes of eight rows at once (PTX ISA, ldmatrix), so
+/// rows at multiples of 128 bytes all conflict, and rows at odd multiples of 16 never do: max(1, gcd(row_bytes, 128) /
+/// 16).
 [[nodiscard]] constexpr std::int64_t conflicts_of_fragment_rows(std::int64_t row_bytes) noexcept {
   return std::max<std::int64_t>(1, std::gcd(row_bytes, std::int64_t{128}) / 16);
 }
 
-/// The tensor instructions of a kernel, and the buffers that statements in their loops store to: the accumulators whose
-/// fragments they multiply into and, once a nest is in device form, what fragments are taken out to.
+/// The tensor instructions of a kernel, and the buffers to which statements in their loops store: the accumulators and,
+/// in device form, the destinations of fragments.
 class FragmentInstructions {
  public:
   FragmentInstructions() = default;
-  /// Takes a kernel's nodes, as lowered or in device form. Cost: one walk over them.
+  /// Collects the instructions of a kernel, lowered or in device form. Cost: one walk over its nodes.
   explicit FragmentInstructions(std::span<const Node> kernel) { add(kernel, nullptr); }
 
-  /// Notes that a loop of `instruction` stores to `target`.
+  /// Records that a loop of `instruction` stores to `target`.
   void add(const schedule::TensorIntrinsic& instruction, BufferId target);
 
-  /// The one that stores to `target`, as it does to the accumulator it computes; null if there is none.
+  /// The instruction whose loops store to `target`, e.g. the accumulator that it computes; null if there is none.
   [[nodiscard]] const schedule::TensorIntrinsic* storing_to(BufferId target) const noexcept;
 
-  /// Whether warp groups run them, or some of them.
+  /// Whether warp groups execute at least one of them.
   [[nodiscard]] bool by_warp_groups() const noexcept {
     return std::any_of(stores_.begin(), stores_.end(), by_warp_group);
   }
-  /// Whether warps run some and warp groups others. No kernel may: its ThreadX numbers the threads of the one or the
-  /// other.
+  /// Whether warps execute some and warp groups others. Kernels must not mix them, because ThreadX numbers the threads
+  /// of either a warp or a group.
   [[nodiscard]] bool mix_warps_and_groups() const noexcept {
     return by_warp_groups() && !std::all_of(stores_.begin(), stores_.end(), by_warp_group);
   }
 
-  /// Threads that hold each fragment together: of a warp, also where there are no instructions, or of a warp group.
+  /// Number of threads that hold each fragment together: those of a warp (also without instructions), or of a warp
+  /// group.
   [[nodiscard]] std::int64_t threads_together() const noexcept;
 
  private:

@@ -11,10 +11,11 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// In which share of a nest's iterations guards hold.
+/// The share of a nest's iterations in which guards hold.
 namespace tunewright::loops {
 
-/// A part of `whole_share`: integers, so that no compiler, option or order of additions changes a result.
+/// A fraction of `whole_share`: integers, so that the result does not depend on compiler, options or order of
+/// additions.
 using Share = std::int64_t;
 inline constexpr Share whole_share = std::int64_t{1} << 20;
 
@@ -25,7 +26,7 @@ inline constexpr Share whole_share = std::int64_t{1} << 20;
 
 namespace detail {
 
-/// Guards as sums of digits: variables, and quotients and remainders of fused ones.
+/// Guards as sums of digits: variables, and quotients and remainders of fused variables.
 class DigitSums {
  public:
   DigitSums(const LoopNest& nest, std::span<const Guard> guards);
@@ -40,10 +41,10 @@ class DigitSums {
 
   [[nodiscard]] std::size_t digit(program::IndexExpr expression);
 
-  /// The share for the guards that have digits in common with the one at `first`, be it through others.
+  /// The share for all guards that are connected to the guard `first` by common digits, directly or indirectly.
   [[nodiscard]] Share share_of_connected(std::size_t first, std::vector<char>& counted) const;
 
-  /// Points of the box of `used` digits in which all guards of `connected` hold.
+  /// Number of points in the box of `used` digits at which all guards of `connected` hold.
   [[nodiscard]] std::int64_t holding(const std::vector<std::size_t>& connected,
                                      const std::vector<std::size_t>& used) const;
 
@@ -54,10 +55,10 @@ class DigitSums {
 
 }  // namespace detail
 
-/// Share of the iterations of all loops in which `guards` hold together, by counting.
+/// Share of the iterations of all loops in which all `guards` hold, by counting.
 ///
-/// Exact, but for rounding down to 1 / `whole_share`, where a fused variable comes as digits alone, quotients and
-/// remainders that vary independently of each other. Guards that together have more than 2^16 values are taken to hold.
+/// Exact, except for rounding down to 1 / `whole_share`, if fused variables occur only as digits, i.e. quotients and
+/// remainders that vary independently. Guards with more than 2^16 values together are assumed to hold.
 [[nodiscard]] inline Share share_where(const LoopNest& nest, std::span<const Guard> guards) {
   return guards.empty() ? whole_share : detail::DigitSums(nest, guards).share();
 }

@@ -14,8 +14,8 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/statement_program.hpp"
 
-/// Runs a loop nest statement by statement and checks every access: the verifier of lowering. Independent of
-/// every code generator, so that a wrong result can be told apart from wrong machine code.
+/// Runs a loop nest statement by statement and checks every access: verifies lowering. Independent of code generators,
+/// so that errors of lowering and of code generation can be distinguished.
 namespace tunewright::loops {
 
 namespace detail {
@@ -26,7 +26,7 @@ class Interpreter : public LoopState {
 
   void run() { run(nest_.body); }
 
-  // What statements ask for.
+  // The interface for statements.
 
   [[nodiscard]] double read(const program::Operator& op, const Place& place, std::size_t offset) const;
   void write(const program::Operator& op, const Place& place, std::size_t offset, double value);
@@ -48,7 +48,7 @@ class Interpreter : public LoopState {
 
   void run(const CommitCopies&) { refuse_copies(); }
   void run(const WaitForCopies&) { refuse_copies(); }
-  void run(const WaitForProducts&) {}  // products are done when they have run
+  void run(const WaitForProducts&) {}  // products are complete after they have run
   [[noreturn]] void refuse_copies() const;
 
   void run(const Body& body) {
@@ -64,14 +64,13 @@ class Interpreter : public LoopState {
 
 }  // namespace detail
 
-/// Runs `nest` on `arguments`, one vector an entry of `nest.arguments`, each in the physical order of its
-/// layout (`codegen::pack` makes that order for packed constants). Values are rounded to their type after
-/// every operation. Statements run exactly where their guards hold. Outputs start as never written, whatever the
-/// vectors contain.
+/// Runs `nest` on `arguments`, one vector per entry of `nest.arguments`, each in the physical order of its layout
+/// (`codegen::pack` produces it for packed constants). Values are rounded to their type after every operation.
+/// Statements run exactly where their guards hold. Outputs count as unwritten at the start, whatever their vectors
+/// contain.
 ///
-/// Throws `std::invalid_argument` for wrong arguments and `InterpretError` for an access outside a window or
-/// a read of an element nothing has written. Cost: about a tenth of a microsecond for each operation of a body; meant
-/// for small extents.
+/// Throws `std::invalid_argument` for wrong arguments, and `InterpretError` for an access outside a window or a read of
+/// an unwritten element. Cost: about a tenth of a microsecond per operation of a body; meant for small extents.
 inline void interpret(const LoopNest& nest, std::vector<std::vector<double>>& arguments) {
   detail::Interpreter(nest, arguments).run();
 }

@@ -13,43 +13,42 @@
 #include "tunewright/loops/fragment_instructions.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Static limits: what can be told of a loop nest without compiling it.
+/// Static limits of loop nests, checked without compiling them.
 namespace tunewright::loops {
 
-/// Limits of a CPU candidate. They keep compile times and stacks bounded; what merely runs slowly is left to
-/// the search.
+/// Limits of a CPU candidate. They bound compile times and stack size; slow candidates are left to the search.
 struct CpuLimits {
-  std::int64_t max_local_bytes = 2 << 20;  ///< of all buffers a thread allocates inside its loops
+  std::int64_t max_local_bytes = 2 << 20;  ///< total of the buffers that a thread allocates inside its loops
   std::int64_t max_workspace_bytes = 1LL << 30;
-  std::int64_t max_unrolled_statements = 2048;  ///< copies of one statement made by unrolling and vector splitting
+  std::int64_t max_unrolled_statements = 2048;  ///< copies of one statement because of unrolling and vector splitting
   std::int64_t max_vector_extent = 1024;
 };
 
-/// Limits of a GPU candidate: what a device refuses to launch, and what keeps compile times and registers
-/// bounded. What merely runs slowly is left to the search.
+/// Limits of a GPU candidate: those of the device, and those that bound compile times and registers. Slow candidates
+/// are left to the search.
 struct GpuLimits {
-  std::int64_t max_shared_bytes = 48 << 10;  ///< a block
-  std::int64_t max_threads = 1024;           ///< a block
-  std::int64_t max_virtual_threads = 8;      ///< for each thread
-  std::int64_t max_local_bytes = 2048;       ///< a thread, copies for virtual threads included
+  std::int64_t max_shared_bytes = 48 << 10;  ///< per block
+  std::int64_t max_threads = 1024;           ///< per block
+  std::int64_t max_virtual_threads = 8;      ///< per thread
+  std::int64_t max_local_bytes = 2048;       ///< per thread, including copies for virtual threads
   std::int64_t max_workspace_bytes = 1LL << 30;
   std::int64_t max_unrolled_statements = 2048;  ///< as on CPUs; virtual threads are unrolled
-  std::int64_t max_kernel_statements = 768;     ///< `written_statements`; compilers take up to 3 ms for each
+  std::int64_t max_kernel_statements = 768;     ///< limit of `written_statements`; compilers take up to 3 ms for each
   std::array<std::int64_t, 3> max_grid{(1LL << 31) - 1, 65535, 65535};  ///< blocks along x, y, z
   std::array<std::int64_t, 3> max_block{1024, 1024, 64};                ///< threads along x, y, z
   bool asynchronous_copies = true;
   std::uint32_t tensor_units = ~std::uint32_t{0};  ///< bits of `TensorUnit`
-  unsigned compute_capability = ~0U;               ///< times ten; decides on instructions of those units
-  bool warp_groups = true;                         ///< whether four warps multiply together
+  unsigned compute_capability = ~0U;               ///< times ten; determines the instructions of tensor cores
+  bool warp_groups = true;                         ///< whether warp groups can multiply
 
-  /// Those of a target. What it does not tell is as on devices of compute capability 7.0 and later; locals may
-  /// take twice the registers of a thread, beyond which they hardly pay.
+  /// The limits of a target. Values that it does not state are those of devices of compute capability 7.0 and later;
+  /// locals may take twice the registers of a thread, beyond which they hardly pay.
   [[nodiscard]] static GpuLimits of(const Target& target) noexcept;
 };
 
 namespace detail {
 
-/// Share of their time that threads work on equally long iterations.
+/// Share of their time in which threads are busy with equally long iterations.
 [[nodiscard]] inline double busy_share(std::int64_t iterations, unsigned threads) {
   const auto t = static_cast<std::int64_t>(threads);
   return static_cast<double>(iterations) / static_cast<double>(t * program::ceil_div(iterations, t));
@@ -57,15 +56,15 @@ namespace detail {
 
 }  // namespace detail
 
-/// Share of their time that `threads` threads work on the last nest of the program (its output), when
-/// iterations of the parallel loop take equally long: n / (threads * ceil(n / threads)).
+/// Share of their time in which `threads` threads are busy with the last nest of the program (that of its output), if
+/// all iterations of the parallel loop take equally long: n / (threads * ceil(n / threads)).
 [[nodiscard]] double thread_utilisation(const LoopNest& nest, unsigned threads);
 
-/// The first limit the nest exceeds on a GPU, in words, or an empty string. Of a nest as lowered or in device
-/// form. Cost: one walk over the nest.
+/// The first limit that a nest exceeds on a GPU, as text; empty if none. Takes a nest as lowered or in device form.
+/// Cost: one walk over the nest.
 [[nodiscard]] std::string_view exceeded_limit(const LoopNest& nest, const GpuLimits& limits);
 
-/// The first limit the nest exceeds, in words, or an empty string: `limits` on a CPU, those of the target on a
+/// The first limit that a nest exceeds, as text; empty if none. Uses `limits` on a CPU and those of the target on a
 /// GPU.
 [[nodiscard]] std::string_view exceeded_limit(const LoopNest& nest, const Target& target, const CpuLimits& limits = {});
 
@@ -95,31 +94,31 @@ TUNEWRIGHT_INLINE GpuLimits GpuLimits::of(const Target& target) noexcept {
 
 namespace detail {
 
-/// The verdict on a program for CPUs, of whose parts it is told in program order.
+/// Checks a CPU program whose parts are passed in program order.
 class CpuLimitCheck {
  public:
-  /// What is around a part.
+  /// The context of a part.
   struct Around {
-    std::int64_t copies = 1;  ///< of a statement, that unrolling and vector splitting make
+    std::int64_t copies = 1;  ///< copies of a statement because of unrolling and vector splitting
     bool in_loop = false;
     bool in_parallel = false;
   };
 
   CpuLimitCheck(const Target& target, const CpuLimits& limits) : limits_(limits), lanes_(target.vector_bytes() / 4) {}
 
-  /// The limit that was found exceeded last, or an empty string.
+  /// The exceeded limit that was found last; empty if none.
   [[nodiscard]] std::string_view exceeded() const noexcept { return exceeded_; }
 
   void allocate(std::int64_t bytes, const Around& around) {
     if (around.in_loop && (local_bytes_ += bytes) > limits_.max_local_bytes) exceeded_ = "local buffers too large";
     if (!around.in_loop && bytes > limits_.max_workspace_bytes) exceeded_ = "workspace too large";
   }
-  /// A statement, or loops that a tensor instruction stands for, which count as one.
+  /// A statement, or the loops of a tensor instruction, which count as one.
   void statement(const Around& around) {
     if (around.copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
   }
-  /// A loop that no instruction stands for. Returns what is around its body. `is_innermost`: the body has statements
-  /// alone.
+  /// A loop that no instruction replaces. Returns the context of its body. `is_innermost`: the body consists of
+  /// statements.
   [[nodiscard]] Around enter(std::int64_t extent, LoopKind kind, bool is_innermost, Around around) {
     if (kind == LoopKind::Unrolled) around.copies *= extent;
     if (kind == LoopKind::Vectorized) {
@@ -140,15 +139,15 @@ class CpuLimitCheck {
   std::string_view exceeded_;
 };
 
-/// The verdict on a program for GPUs, as lowered or in device form, of whose kernels it is told in program order.
+/// Checks a GPU program, as lowered or in device form, whose kernels are passed in program order.
 class GpuLimitCheck {
  public:
-  /// What the loops around a part make of it.
+  /// The context of a part, given by the loops around it.
   struct Around {
     std::int64_t copies = 1;
     std::int64_t virtual_threads = 1;
     bool reduces_by_threads = false;
-    const schedule::TensorIntrinsic* instruction = nullptr;  ///< counts as one statement
+    const schedule::TensorIntrinsic* instruction = nullptr;  ///< its loops count as one statement
   };
 
   explicit GpuLimitCheck(const GpuLimits& limits) : limits_(limits) {}
@@ -157,8 +156,8 @@ class GpuLimitCheck {
     return bytes > limits_.max_workspace_bytes ? "workspace too large" : std::string_view{};
   }
   void start_kernel() { kernel_ = {}; }
-  /// The first limit that the kernel exceeds, or one before it inside its loops. `statements()` counts those written
-  /// out, and is asked where nothing else is exceeded.
+  /// The first limit that the kernel, or an earlier one inside its loops, exceeds. `statements()` counts the statements
+  /// after unrolling; it is called only if no other limit is exceeded.
   template <class Statements>
   [[nodiscard]] std::string_view end_kernel(const Statements& statements) {
     for (std::size_t i = 0; i < 3; ++i) {
@@ -171,7 +170,7 @@ class GpuLimitCheck {
     if (kernel_.stages_fragments) kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
     if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
     if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
-    // The threads of a warp, or of a warp group, hold accumulators together.
+    // The threads of a warp or warp group share the registers of accumulators.
     if (kernel_.local_bytes + kernel_.accumulator_bytes / kernel_.instructions.threads_together() >
         limits_.max_local_bytes)
       return "local buffers too large";
@@ -189,7 +188,7 @@ class GpuLimitCheck {
       kernel_.local_bytes += bytes * around.virtual_threads;
     }
   }
-  /// `element_bytes`: of the buffer `target`.
+  /// `element_bytes` is the element size of `target`.
   void statement(Statement::Kind kind, BufferId target, std::int64_t element_bytes, const Around& around) {
     if (around.instruction != nullptr)
       kernel_.instructions.add(*around.instruction, target);
@@ -201,7 +200,7 @@ class GpuLimitCheck {
     kernel_.combines_beyond_x = kernel_.combines_beyond_x || reduction.over[1] || reduction.over[2];
     note_combined(element_bytes);
   }
-  /// Returns what is around the body of a loop.
+  /// Returns the context of the body of a loop.
   [[nodiscard]] Around enter(std::int64_t extent, LoopKind kind, bool is_reduction,
                              const schedule::TensorIntrinsic* intrinsic, Around around) {
     if (intrinsic != nullptr) {
@@ -243,9 +242,9 @@ class GpuLimitCheck {
     std::int64_t local_bytes = 0;
     std::int64_t accumulator_bytes = 0;
     FragmentInstructions instructions;
-    std::int64_t combined_bytes = 0;  ///< of the largest element that threads reduce together
+    std::int64_t combined_bytes = 0;  ///< maximum over the elements reduced across threads
     bool combines_beyond_x = false;
-    bool stages_fragments = false;  ///< takes them out through shared memory
+    bool stages_fragments = false;  ///< fragments are stored through shared memory
   };
 
   [[nodiscard]] bool combines_in_shared_memory() const noexcept {
@@ -261,7 +260,7 @@ class GpuLimitCheck {
   std::string_view exceeded_;
 };
 
-/// Tells `CpuLimitCheck` of a nest.
+/// Passes a nest to `CpuLimitCheck`.
 class CpuNestLimits {
  public:
   CpuNestLimits(const LoopNest& nest, const Target& target, const CpuLimits& limits)
@@ -299,7 +298,7 @@ class CpuNestLimits {
   CpuLimitCheck check_;
 };
 
-/// Tells `GpuLimitCheck` of a nest: one walk over each kernel, and those of `written_statements`.
+/// Passes a nest to `GpuLimitCheck`: one walk over each kernel, plus those of `written_statements`.
 class GpuNestLimits {
  public:
   GpuNestLimits(const LoopNest& nest, const GpuLimits& limits) : nest_(nest), check_(limits) {}
@@ -347,7 +346,7 @@ class GpuNestLimits {
   GpuLimitCheck check_;
 };
 
-/// Iterations of the first parallel loop found; 1 where there is none.
+/// Iterations of the first parallel loop; 1 if there is none.
 TUNEWRIGHT_INLINE std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
   for (const Node& node : body) {
     if (const auto* loop = std::get_if<Loop>(&node.content)) {

@@ -8,18 +8,17 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
-/// From a scheduled state to a loop nest, in four passes: which stages run where (`lower/stages.hpp`), what
-/// each computes there (`lower/windows.hpp`), where it is kept (`lower/storage.hpp`), and the loops
+/// Lowers a scheduled state to a loop nest in four passes: which stages exist and where they run (`lower/stages.hpp`),
+/// the window that each computes (`lower/windows.hpp`), its storage (`lower/storage_layout.hpp`), and the loops
 /// (`lower/emission.hpp`).
 namespace tunewright::loops {
 
-/// Lowers a scheduled state. Throws `schedule::ScheduleError` when the steps do not fit together (a stage
-/// computed at a loop that does not cover its readers, a tensor that cannot be packed). Guards stay where
-/// they were born, in the statements; `partition` hoists them. Cost: some tens of microseconds for a tiled
-/// convolution.
+/// Lowers a scheduled state. Throws `schedule::ScheduleError` if the steps contradict each other (e.g. a stage is
+/// computed at a loop that does not contain its readers, or a tensor cannot be packed). Guards stay in the statements;
+/// `partition` hoists them. Cost: some tens of microseconds for a tiled convolution.
 [[nodiscard]] LoopNest lower(const schedule::State& state);
 
-/// Replays and lowers.
+/// Replays and lowers a schedule.
 [[nodiscard]] inline LoopNest lower(const schedule::Schedule& candidate) { return lower(schedule::replay(candidate)); }
 
 }  // namespace tunewright::loops

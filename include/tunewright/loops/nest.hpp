@@ -19,9 +19,9 @@
 #include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/kinds.hpp"
 
-/// The loop nest that a schedule lowers to: what code generators, feature extractors, verifiers and printers
-/// read. GPUs and CPUs share it. A statement keeps its operator's body and binds the operator's axes to
-/// expressions over loop variables, so lowering never rebuilds bodies.
+/// The loop nest to which a schedule lowers: the input of code generators, featurizers, verifiers and printers, for
+/// GPUs and CPUs. A statement keeps its operator's body and binds the operator's axes to expressions over loop
+/// variables, so lowering does not rebuild bodies.
 namespace tunewright::loops {
 
 using program::IndexExpr;
@@ -35,13 +35,13 @@ using schedule::LoopKind;
 using schedule::name;
 using schedule::Scope;
 
-/// Inputs, constants and outputs are the kernel's arguments; a temporary at the top level is workspace of the
-/// caller, one allocated inside a loop belongs to the thread that runs the loop.
+/// Inputs, constants and outputs are arguments of the kernel. A top-level temporary is workspace of the caller; one
+/// that is allocated inside a loop belongs to the thread that runs the loop.
 enum class BufferRole : std::uint8_t { Input, Constant, Output, Temporary };
 
-/// One dimension of a packed buffer: `(local index of tensor dimension `dimension` div divisor) mod extent`;
-/// the outermost piece of a dimension never wraps. Pieces are listed outermost first and together determine
-/// the local index.
+/// One dimension of a packed buffer: `(local index of tensor dimension `dimension` div divisor) mod extent`; the
+/// outermost piece of a dimension has no modulo. Pieces are listed outermost first and together determine the local
+/// index.
 struct PackedDimension {
   std::uint32_t dimension = 0;
   std::int64_t divisor = 1;
@@ -49,34 +49,34 @@ struct PackedDimension {
   bool operator==(const PackedDimension&) const = default;
 };
 
-/// A loop variable each of whose values has a copy of a buffer of its own.
+/// A loop variable for each of whose values a buffer has a copy.
 struct CopySelector {
   Var var = 0;
   std::int64_t extent = 1;  ///< of the variable
   bool operator==(const CopySelector&) const = default;
 };
 
-/// Storage for a window of a tensor: the elements from `origin` on, `shape` of them in each dimension.
-/// Arguments hold the whole tensor, so their origin is zero. The window may reach beyond the tensor where
-/// tiles do not divide; what lies beyond is never used (for packed constants it is zero).
+/// Storage for a window of a tensor: `shape` elements in each dimension from `origin` on. Arguments hold the whole
+/// tensor, so their origin is zero. If tiles do not divide, the window may extend beyond the tensor; elements there are
+/// never used (in packed constants they are zero).
 struct Buffer {
   std::string name;
   TensorId tensor = 0;
   ScalarType type = ScalarType::Float32;
   Scope scope = Scope::Global;
   BufferRole role = BufferRole::Temporary;
-  std::vector<std::int64_t> shape;       ///< elements, one a tensor dimension
+  std::vector<std::int64_t> shape;       ///< elements per tensor dimension
   std::vector<IndexExpr> origin;         ///< over the loop variables around the allocation
   std::vector<PackedDimension> packing;  ///< empty: row-major in `shape`
-  /// Loops further in than the allocation, outermost first, that have a copy each; the copies come first in
-  /// the physical shape.
+  /// Loops inside the allocation, outermost first, each of whose iterations has a copy; the copies come first in the
+  /// physical shape.
   std::vector<CopySelector> private_to{};
-  /// Iterations of the loop around the allocation whose contents are kept at a time: fetched ahead, by the device
-  /// itself where `asynchronous`. They come first of all in the physical shape.
+  /// Number of iterations of the loop around the allocation whose contents are stored at a time: prefetched, by the
+  /// device itself if `asynchronous`. They come before everything else in the physical shape.
   std::uint32_t stages = 1;
   bool asynchronous = false;
-  IndexExpr stage{};  ///< over loop variables: which of them is accessed; 0 before `to_device`
-  /// Another name, for another iteration, of a buffer that is allocated; itself it never is.
+  IndexExpr stage{};  ///< over loop variables: the accessed stage; 0 before `to_device`
+  /// If set, this is a view of an allocated buffer for another iteration, and is not allocated itself.
   std::optional<BufferId> view_of{};
 
   [[nodiscard]] std::vector<std::int64_t> physical_shape() const;
@@ -86,18 +86,18 @@ struct Buffer {
   }
 };
 
-/// Condition 0 <= value < extent; a side that always holds is not asked for.
+/// Condition 0 <= value < extent; sides that always hold are not checked.
 struct Guard {
   IndexExpr value;
   std::int64_t extent = 0;
   bool below = false;      ///< check 0 <= value
   bool above = true;       ///< check value < extent
-  std::uint32_t axis = 0;  ///< the operator axis whose value this is, or `no_axis`
+  std::uint32_t axis = 0;  ///< the operator axis with this value, or `no_axis`
 
-  /// Value of `axis` of guards against the idle rest of an inner split. They must hold even where a statement may
-  /// overcompute: the same point is computed by another iteration as well.
+  /// Value of `axis` for guards against iterations of an inner split beyond its parent. They must hold even if a
+  /// statement may overcompute, because another iteration computes the same point.
   static constexpr std::uint32_t no_axis = ~std::uint32_t{0};
-  /// Value of `axis` that marks a guard whose failure makes the term of a sum zero, see `eliminate_padding`.
+  /// Value of `axis` for a guard whose failure makes a term of a sum zero, see `eliminate_padding`.
   static constexpr std::uint32_t zero_term = no_axis - 1;
 };
 
@@ -107,18 +107,18 @@ struct Guard {
 ///   Initialise  target[axes] = identity of the combiner         (`axis_values` of reduction axes are unused)
 ///   Update      target[axes] = combine(target[axes], body)
 ///
-/// With guards it happens only where all hold. A statement that writes a temporary may also be run where a
-/// guard of a spatial axis fails, as long as it does not touch memory outside its operands
-/// (`may_overcompute`): nobody reads the result.
+/// It is executed only if all guards hold. A statement that writes a temporary may also be executed if a guard of a
+/// spatial axis fails (`may_overcompute`), as long as it accesses no memory outside its operands: the result is never
+/// read.
 struct Statement {
   enum class Kind : std::uint8_t { Assign, Initialise, Update };
   Kind kind = Kind::Assign;
   BufferId target = 0;
   std::shared_ptr<const program::Operator> op;
-  std::vector<IndexExpr> axis_values;  ///< tensor coordinates of every axis of `op`, over loop variables
+  std::vector<IndexExpr> axis_values;  ///< coordinates of every axis of `op`, over loop variables
   std::vector<Guard> guards;
   bool may_overcompute = false;
-  /// The thread does not wait for what it stores, a copy: it is there after a `WaitForCopies`.
+  /// The thread does not wait for its store, a copy, which is complete after a `WaitForCopies`.
   bool asynchronous = false;
 };
 
@@ -126,13 +126,13 @@ struct Node;
 using Body = std::vector<Node>;
 
 struct Loop {
-  Var var = 0;  ///< runs from 0 to its extent - 1
+  Var var = 0;  ///< from 0 to its extent - 1
   LoopKind kind = LoopKind::Serial;
-  bool reduction = false;  ///< iterates a reduction axis of the statements inside
-  /// Serial loops inside with at most so many statement instances are unrolled too.
+  bool reduction = false;  ///< over a reduction axis of the statements inside
+  /// Serial loops inside with at most so many statement instances are unrolled.
   std::int64_t unroll_limit = 0;
-  /// This loop and those inside are what one tensor instruction computes. They stay written out: their meaning does
-  /// not depend on it.
+  /// One tensor instruction computes this loop and those inside it. The loops are kept: their semantics does not depend
+  /// on the instruction.
   const schedule::TensorIntrinsic* intrinsic = nullptr;
   Body body;
 };
@@ -142,43 +142,43 @@ struct Allocate {
   BufferId buffer = 0;
 };
 
-/// `then` where all conditions hold, else `otherwise`: a guard hoisted out of the loops inside.
+/// `then` if all conditions hold, else `otherwise`: a guard hoisted out of inner loops.
 struct Branch {
   std::vector<Guard> conditions;
   Body then;
   Body otherwise;
 };
 
-/// All threads of a block have arrived. Stands only where either all of them come by or none.
+/// All threads of a block have arrived. Allowed only where either all or none of them arrive.
 struct Barrier {};
 
-/// Combines what threads of a block have computed each for itself:
+/// Combines values that the threads of a block have computed separately:
 ///
 ///   target[axes] = combiner over the threads that differ in the indices `over` of their own partial[axes]
 ///
-/// `partial` is a Local buffer; threads without a share hold the identity. All threads of the block arrive
-/// here together, like at a barrier, but it need not be one: it only orders the accesses to `partial`.
-/// A Local target receives the result in every thread. A Shared or Global one is stored to by the threads
-/// whose `over` indices are all 0, if the guards hold; others read it after the next barrier.
+/// `partial` is a Local buffer; threads without a share hold the identity. All threads of the block arrive together, as
+/// at a barrier, but it need not be one: it orders only accesses to `partial`. A Local target receives the result in
+/// every thread. To a Shared or Global one, the threads whose `over` indices are all 0 store it if the guards hold;
+/// other threads may read it after the next barrier.
 struct CrossThreadReduction {
   BufferId partial = 0;
   BufferId target = 0;
-  std::shared_ptr<const program::Operator> op;  ///< says how to combine
+  std::shared_ptr<const program::Operator> op;  ///< determines the combiner
   std::vector<IndexExpr> axis_values;           ///< tensor coordinates of the spatial axes, over loop variables
-  std::vector<Guard> guards;                    ///< of the store
+  std::vector<Guard> guards;                    ///< for the store
   std::array<bool, 3> over{};                   ///< ThreadX, ThreadY, ThreadZ
 };
 
-/// Asynchronous statements of a thread since the last one become a group, which may be empty.
+/// The asynchronous copies of a thread since the last one become a group, which may be empty.
 struct CommitCopies {};
 
-/// The thread waits for its groups of asynchronous copies, but not for the `under_way` latest ones.
+/// The thread waits for its groups of asynchronous copies, except for the `under_way` latest ones.
 struct WaitForCopies {
   std::uint32_t under_way = 0;
 };
 
-/// The thread waits for the products of its warp group, but not for those of the `under_way` latest loops of products.
-/// A loop of products with one of these right behind does not wait by itself.
+/// The thread waits for the products of its warp group, except for those of the `under_way` latest loops of products. A
+/// loop of products directly before one of these nodes does not wait by itself.
 struct WaitForProducts {
   std::uint32_t under_way = 0;
 };
@@ -208,7 +208,7 @@ struct LoopNest {
   std::string name = "kernel";
   std::vector<LoopVariable> variables;  ///< by Var
   std::vector<Buffer> buffers;          ///< by BufferId
-  std::vector<BufferId> buffer_of;      ///< by TensorId; tensors that were inlined away have `no_buffer`
+  std::vector<BufferId> buffer_of;      ///< by TensorId; `no_buffer` for inlined tensors
   std::vector<BufferId> arguments;      ///< inputs and constants in tensor order, then outputs
   Body body;
 
@@ -217,15 +217,15 @@ struct LoopNest {
   [[nodiscard]] program::Range range_of(Var var) const { return {0, variables[var].extent - 1}; }
 };
 
-/// Iterations of a loop. Throws `std::invalid_argument` for a variable that the nest does not declare with some.
+/// Iterations of a loop. Throws `std::invalid_argument` if the nest does not declare its variable with an extent.
 [[nodiscard]] std::int64_t checked_extent(const LoopNest& nest, const Loop& loop);
 
-/// The buffer whose memory `id` names: itself, unless it is a view.
+/// The buffer whose memory `id` uses: itself, unless it is a view.
 [[nodiscard]] inline BufferId memory_of(const LoopNest& nest, BufferId id) {
   return nest.buffers[id].view_of.value_or(id);
 }
 
-/// Value of an index expression over a statement's axes, as an expression over loop variables.
+/// Converts an index expression over a statement's axes to one over loop variables.
 [[nodiscard]] IndexExpr over_loops(const LoopNest& nest, const Statement& statement, const IndexExpr& over_axes);
 
 /// Physical indices (see `Buffer::physical_shape`) of the element of `buffer` at tensor coordinates
@@ -236,15 +236,14 @@ struct LoopNest {
 /// Row-major offset in elements of physical indices.
 [[nodiscard]] IndexExpr flatten(const Buffer& buffer, const std::vector<IndexExpr>& physical);
 
-/// Offset in elements, over loop variables, of what a `Load` in the body of `statement` reads.
+/// Offset in elements, over loop variables, of the element that a `Load` in the body of `statement` reads.
 [[nodiscard]] IndexExpr load_offset(const LoopNest& nest, const Statement& statement, const program::ExprNode& load);
 
-/// Offset in elements of `buffer`, over loop variables, at the spatial ones of the values `axis_values` of an
-/// operator's axes.
+/// Offset in elements of `buffer`, over loop variables, at the spatial values among `axis_values`.
 [[nodiscard]] IndexExpr element_offset(const LoopNest& nest, const Buffer& buffer,
                                        const std::vector<IndexExpr>& axis_values);
 
-/// Offset in elements, over loop variables, of what `statement` writes.
+/// Offset in elements, over loop variables, of the element that `statement` writes.
 [[nodiscard]] inline IndexExpr store_offset(const LoopNest& nest, const Statement& statement) {
   return element_offset(nest, nest.buffers[statement.target], statement.axis_values);
 }

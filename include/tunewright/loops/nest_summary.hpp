@@ -17,9 +17,9 @@
 #include "tunewright/loops/summary/flat_index.hpp"
 #include "tunewright/loops/summary/tensors.hpp"
 
-/// Summaries of loop nests: loops, buffers, and of each statement what it computes and where its accesses go. A summary
-/// has no guards and no branches. `ScheduleSummarizer` makes it of the steps of a schedule at a tenth of the cost of
-/// lowering, so limits, drafts and featurizers read it instead of the program.
+/// Summaries of loop nests: loops, buffers, and the operations and accesses of each statement. A summary has no guards
+/// and no branches. `ScheduleSummarizer` computes it from the steps of a schedule at a tenth of the cost of lowering,
+/// so limits, drafts and featurizers read it instead of the program.
 namespace tunewright::loops {
 
 /// A buffer, see `loops::Buffer`.
@@ -31,7 +31,7 @@ struct BufferSummary {
   bool asynchronous = false;
   std::span<const PackedDimension> packing{};  ///< empty: row-major in `shape`
   std::span<const std::int64_t> shape{};
-  std::span<const FlatIndex> origin{};  ///< over loops; empty where it is zero
+  std::span<const FlatIndex> origin{};  ///< over loops; empty if it is zero
   std::int64_t elements = 0;            ///< in memory
   std::string_view name{};
 
@@ -49,7 +49,7 @@ struct StatementSummary {
   loops::Statement::Kind kind = loops::Statement::Kind::Assign;
   loops::BufferId target = 0;
   loops::BodyOperations operations;
-  std::span<const LoadSummary> loads{};      ///< distinct; none of a fill
+  std::span<const LoadSummary> loads{};      ///< distinct; empty for a fill
   std::span<const FlatIndex> axis_values{};  ///< by axis, over loops
   const std::shared_ptr<const program::Operator>* op = nullptr;
 };
@@ -60,10 +60,10 @@ struct LoopSummary {
   loops::LoopKind kind = loops::LoopKind::Serial;
   bool reduction = false;
   std::int64_t unroll_limit = 0;
-  const schedule::TensorIntrinsic* intrinsic = nullptr;  ///< that computes it
+  const schedule::TensorIntrinsic* intrinsic = nullptr;  ///< the instruction that computes it
 };
 
-/// A program in brief, in program order. Memory is kept from one program to the next.
+/// A program's summary, in program order. Reuses its memory between programs.
 struct NestSummary {
   enum class Event : std::uint8_t {
     Enter,     ///< the loop `of`
@@ -71,22 +71,22 @@ struct NestSummary {
     Run,       ///< the statement `of`
     Fill,      ///< the fill `of`
     Allocate,  ///< the buffer `of`
-    Next,      ///< tree of the program's body, on a GPU a launch
+    Next,      ///< next top-level tree; on a GPU, next launch
   };
   struct Step {
     Event event = Event::Leave;
     std::uint32_t of = 0;
   };
 
-  IndexArena indices;  ///< and the variables
+  IndexArena indices;  ///< indices, and the variables
   std::vector<BufferSummary> buffers;
   std::vector<LoopSummary> loops;
-  std::vector<StatementSummary> statements;     ///< but for fills
+  std::vector<StatementSummary> statements;     ///< without fills
   std::vector<StatementSummary> fills;          ///< of reductions, with their identity
-  std::vector<loops::TensorStatement> tensors;  ///< of CPUs
+  std::vector<loops::TensorStatement> tensors;  ///< for CPUs
   std::size_t kernels = 0;
-  std::span<const BufferId> buffer_of{};         ///< by TensorId, as of a nest
-  BufferId last_argument = LoopNest::no_buffer;  ///< as a nest lists them
+  std::span<const BufferId> buffer_of{};         ///< by TensorId, as in a nest
+  BufferId last_argument = LoopNest::no_buffer;  ///< as in the nest's list
 
   void clear() {
     indices.clear();
@@ -103,19 +103,19 @@ struct NestSummary {
  private:
   [[gnu::noinline]] void make_room() { steps_.resize(2 * step_count_ + 64); }
 
-  std::vector<Step> steps_;  // the first ones count
+  std::vector<Step> steps_;  // the first ones are in use
   std::size_t step_count_ = 0;
 };
 
-/// The distinct loads of a body, in the order met. Throws `std::invalid_argument` for tensors without buffer.
+/// The distinct loads of a body, in order of occurrence. Throws `std::invalid_argument` for tensors without a buffer.
 void collect_loads(const program::Expr& body, std::span<const loops::BufferId> buffer_of, std::size_t buffers,
                    const std::string& name, std::vector<LoadSummary>& loads);
 
-/// Summaries of loop nests.
+/// Computes summaries of loop nests.
 class NestSummarizer {
  public:
-  /// Valid until the next call, as long as the nest is. Throws `std::invalid_argument` for a nest that reads tensors
-  /// without buffer or loops that are not declared, `NoRoom` for indices beyond what a flat one holds.
+  /// Valid until the next call and while the nest lives. Throws `std::invalid_argument` for a nest with undeclared
+  /// loops or reads of tensors without a buffer, `NoRoom` for indices that exceed a flat one.
   [[nodiscard]] const NestSummary& summary(const loops::LoopNest& nest);
 
  private:
@@ -241,7 +241,7 @@ TUNEWRIGHT_INLINE void NestSummarizer::add(const loops::LoopNest& nest, const lo
   } else if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) {
     summary_.add(NestSummary::Event::Allocate, allocate->buffer);
   } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-    add_all(branch->then.empty() ? branch->otherwise : branch->then);  // both hold the same statements
+    add_all(branch->then.empty() ? branch->otherwise : branch->then);  // both sides have the same statements
   }
 }
 

@@ -9,19 +9,19 @@
 
 namespace tunewright::loops {
 
-/// Operations of one evaluation of a statement's body, its combiner included.
+/// Operations of one evaluation of a statement's body, including its combiner.
 struct BodyOperations {
-  double simple = 0;  ///< additions, multiplications, comparisons, ..
+  double simple = 0;  ///< additions, multiplications, comparisons, ...
   double divisions = 0;
-  double functions = 0;       ///< exp, tanh, ..
-  double arithmetic = 0;      ///< additions, subtractions, multiplications and divisions of floats alone
-  bool multiply_add = false;  ///< the combiner's addition comes with the body's multiplication
-  /// The simple operations that pad factors of a sum's terms with zeros: `eliminate_padding` leaves them out where
-  /// lanes do not differ in what is padded.
+  double functions = 0;       ///< exp, tanh, ...
+  double arithmetic = 0;      ///< additions, subtractions, multiplications and divisions of floats only
+  bool multiply_add = false;  ///< the combiner's addition can be fused with the body's multiplication
+  /// The simple operations that pad factors of a sum with zeros; `eliminate_padding` removes them if padding does not
+  /// differ between lanes.
   double padding = 0;
-  std::uint64_t padding_axes = 0;  ///< that decide what is padded, by bit; those from the 64th on by the last
+  std::uint64_t padding_axes = 0;  ///< axes that determine the padding, by bit; bit 63: any axis from the 64th on
   [[nodiscard]] double all() const noexcept { return simple + divisions + functions; }
-  /// The simple ones where a multiply-add is one.
+  /// The number of simple operations if a multiply-add counts as one.
   [[nodiscard]] double simple_fused() const noexcept { return simple - (multiply_add ? 1 : 0); }
 };
 
@@ -47,7 +47,7 @@ TUNEWRIGHT_INLINE void count_padding(const program::Expr& body, BodyOperations& 
   for (const program::Expr& factor : factors) {
     const auto conditions = padding_conditions(factor);
     if (!conditions) continue;
-    count.padding += 2 * static_cast<double>(conditions->size());  // comparisons, what joins them, and the choice
+    count.padding += 2 * static_cast<double>(conditions->size());  // comparisons, conjunctions, and the select
     for (const program::IndexExpr& condition : *conditions) {
       program::for_each_variable(
           condition, [&](program::Var axis) { count.padding_axes |= std::uint64_t{1} << (axis < 63 ? axis : 63); });

@@ -10,11 +10,11 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Hoists guards, so that the main body of a tiled loop nest runs without them.
+/// Hoists guards, so that the main body of a tiled loop nest has none.
 ///
-/// A guard of a statement depends on loops around it. Taken at its worst over the innermost loops it becomes
-/// a condition on the outer ones; the innermost loops are then emitted twice under a branch: without guards
-/// where the condition holds (all full tiles), with guards elsewhere (the boundary).
+/// A guard of a statement depends on surrounding loops. With the innermost loops at their worst values, it becomes a
+/// condition on the outer ones; the innermost loops are then emitted twice under a branch: without guards where the
+/// condition holds (all full tiles), with guards elsewhere (the boundary).
 namespace tunewright::loops {
 
 namespace detail {
@@ -32,23 +32,23 @@ class Partition {
 
   Body rewrite(Body body);
 
-  /// True when `node` is the place to ask for guards of terms to be skipped, but these differ between its iterations in
-  /// any case. Asking further inside would cut the reduction in two.
+  /// Whether `node` is the place to evaluate guards of skipped terms, but these differ between its iterations in any
+  /// case. Evaluating them further inside would divide the reduction.
   [[nodiscard]] bool skips_terms_only_inside(const Node& node) const;
 
-  /// What must hold for `node` to run without guards; nothing if it has none or is not the place to ask.
+  /// The conditions under which `node` needs no guards; empty if it has none or is not the place to evaluate them.
   [[nodiscard]] std::vector<Guard> conditions_for(const Node& node) const;
 
-  /// The nodes from `first` to `last`, without guards where `conditions` hold and as they are elsewhere.
+  /// A branch between the nodes `first` to `last` without guards, where `conditions` hold, and the unchanged nodes.
   static Branch branch_on(std::vector<Guard> conditions, Body& body, std::size_t first, std::size_t last);
 
-  /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones and the condition
-  /// can hold at all.
+  /// Whether to branch on a perfect nest as a whole: all its loops are the statement's innermost ones, and the
+  /// condition can hold.
   bool is_hoisting_place(const Node& node, const Statement& statement) const;
 
   [[nodiscard]] bool can_hold(const std::vector<Guard>& conditions) const;
 
-  /// The guards of `statement` with the loops of `node` at their worst values: one condition a side.
+  /// The guards of `statement` with the loops of `node` at their worst values: one condition per side.
   std::vector<Guard> worst_case(const Node& node, const Statement& statement) const;
 
   static bool uses_any(const IndexExpr& e, const std::vector<char>& inside);
@@ -58,8 +58,7 @@ class Partition {
 
 }  // namespace detail
 
-/// Returns the nest with guards hoisted. Meaning is unchanged; code grows by at most one copy of each guarded
-/// tile.
+/// Returns the nest with hoisted guards. Semantics are unchanged; code grows by at most one copy of each guarded tile.
 [[nodiscard]] LoopNest partition(LoopNest nest);
 
 }  // namespace tunewright::loops
@@ -92,7 +91,7 @@ TUNEWRIGHT_INLINE Body Partition::rewrite(Body body) {
         n = last;
         continue;
       }
-      // What a warp does as a whole has no place for a branch.
+      // Work of a whole warp cannot contain a branch.
       const bool by_warp = loop->intrinsic != nullptr && is_tensor_core(loop->intrinsic->unit);
       if (loop->kind != LoopKind::Vectorized && !by_warp) loop->body = rewrite(std::move(loop->body));
     }

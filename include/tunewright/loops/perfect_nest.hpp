@@ -8,22 +8,22 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Perfect nests: loops around one statement, with nothing else in them.
+/// Perfect nests: nested loops around a single statement.
 namespace tunewright::loops {
 
-/// The statement at the bottom of a perfect nest; null where `node` is none.
+/// The statement of a perfect nest; null if `node` is not one.
 [[nodiscard]] const Statement* only_statement(const Node& node);
 [[nodiscard]] Statement* only_statement(Node& node);
 
 /// The loops of a perfect nest, outermost first.
 [[nodiscard]] std::vector<const Loop*> perfect_loops(const Node& node);
 
-/// True when all loops of a perfect nest are the statement's innermost ones: those of a tensor instruction, unrolled or
-/// vectorized, then reductions, or one plain loop where there are none of these.
+/// Whether the loops of a perfect nest are the statement's innermost ones: those of a tensor instruction, unrolled or
+/// vectorized loops, then reductions, or one plain loop if there are none of these.
 [[nodiscard]] bool is_innermost(const Node& node);
 
-/// The last node of those from `first` on that belong together: an initialisation goes with the loop that follows it
-/// and updates the same buffer.
+/// The last node of the group that begins at `first`: an initialisation and the next loop, if that updates the same
+/// buffer, are a group.
 [[nodiscard]] std::size_t last_of_group(const Body& body, std::size_t first);
 
 }  // namespace tunewright::loops

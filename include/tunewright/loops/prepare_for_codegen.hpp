@@ -8,10 +8,10 @@
 
 namespace tunewright::loops {
 
-/// The nest that code for CPUs is generated from. It lets four passes run: terms that padding makes zero are left out
-/// of sums, last tiles of axes that tiles do not divide are trimmed, guards of statements that may compute more than is
-/// asked for are dropped, and tiles in the interior are parted from those at the boundary, so that they need no guards.
-/// The simulated machine and the drafts look at the same nest, since they foretell that code.
+/// The nest from which code for CPUs is generated, after four passes: skip terms of sums that are zero because of
+/// padding, trim the last tiles of axes that tiles do not divide, remove guards of statements that may overcompute, and
+/// separate interior tiles, which need no guards, from those at the boundary. The simulated machine and the drafts use
+/// the same nest, because they estimate that code.
 [[nodiscard]] LoopNest prepare_for_codegen(LoopNest nest);
 
 }  // namespace tunewright::loops

@@ -64,14 +64,14 @@ class Printer {
 
 }  // namespace detail
 
-/// The loop nest as indented text, one line a loop or statement:
+/// The loop nest as indented text, one line per loop or statement:
 ///
 ///   matmul(A: float32[64, 64], B: float32[64, 64], out C: float32[64, 64])
 ///     for i in 0..64 parallel:
 ///       for k in 0..64 reduction:
 ///         C[i, j] += A[i, k] * B[k, j]
 ///
-/// Indices are within each buffer's window. `if` marks guards that must hold, `where` guards a statement may
+/// Indices are relative to each buffer's window. `if` marks guards that must hold, `where` guards that a statement may
 /// ignore.
 [[nodiscard]] inline std::string to_string(const LoopNest& nest) { return detail::Printer(nest).text(); }
 
@@ -82,7 +82,7 @@ class Printer {
 namespace tunewright::loops::detail {
 
 TUNEWRIGHT_INLINE std::string number(double value) {
-  if (value == std::trunc(value) && std::abs(value) < 0x1p63)  // beyond there is no std::int64_t
+  if (value == std::trunc(value) && std::abs(value) < 0x1p63)  // larger values do not fit std::int64_t
     return std::to_string(static_cast<std::int64_t>(value));
   std::string text = std::to_string(value);
   text.erase(text.find_last_not_of('0') + 1);

@@ -17,21 +17,20 @@
 
 namespace tunewright::loops {
 
-/// Summaries of schedules, straight from their steps: the loops, windows and buffers of `loops::lower`, without
-/// building the program. Plans of structures that were met before are kept, so that only tile sizes are worked on.
+/// Computes summaries of schedules from their steps: the loops, windows and buffers of `loops::lower`, without building
+/// the program. Caches a plan for each structure of schedules, so that only tile sizes are processed.
 ///
-/// The summary is that of the lowered program, number for number.
+/// All values equal those of the lowered program's summary.
 ///
-/// Cost: a tenth of replaying and lowering, once there is a plan; making one costs as much as both.
+/// Cost: a tenth of replaying and lowering if the plan exists; creating it costs as much as both.
 class ScheduleSummarizer {
  public:
-  /// Valid until the next call, as long as the candidate's graph is. Null for what has to be lowered to be read:
-  /// schedules with tensor instructions or padding for them, of more steps or terms than there is room for, and those
-  /// that lowering would refuse.
+  /// Valid until the next call and while the candidate's graph lives. Null for schedules that must be lowered: with
+  /// tensor instructions or padding for them, with more steps or terms than fit, and illegal ones.
   [[nodiscard]] const NestSummary* summary(const schedule::Schedule& candidate);
 
  private:
-  /// The plan of the schedule that `signature_` has read.
+  /// The plan for the schedule that `signature_` has read.
   const SchedulePlan& plan_of(const schedule::Schedule& candidate);
 
   [[nodiscard]] bool is_of(const SchedulePlan& plan, const schedule::Schedule& candidate) const;
@@ -39,7 +38,7 @@ class ScheduleSummarizer {
   static constexpr std::size_t most_plans = 4096;
 
   std::unordered_map<std::uint64_t, std::unique_ptr<SchedulePlan>> plans_;  // by hash of graph and signature
-  const SchedulePlan* last_ = nullptr;                                      // most often the next one too, on GPUs
+  const SchedulePlan* last_ = nullptr;                                      // often the next one as well, on GPUs
   std::size_t count_ = 0;
   ScheduleSignature signature_;
   SummaryWork work_;
@@ -67,7 +66,7 @@ TUNEWRIGHT_INLINE const NestSummary* ScheduleSummarizer::summary(const schedule:
     SummaryLoops(work_).run();
     return &work_.summary;
   } catch (const NoRoom&) {
-  } catch (const std::invalid_argument&) {  // a schedule of no graph, or whose steps do not fit together
+  } catch (const std::invalid_argument&) {  // a schedule without a graph, or with contradictory steps
   }
   return nullptr;
 }

@@ -16,11 +16,10 @@ namespace tunewright::loops {
 struct NestSummary;
 class ScheduleSummarizer;
 
-/// Summarizers with the plans that they have made, one for each thread that is at work. Safe to use from several
-/// threads at once.
+/// A pool of summarizers and their plans, one for each active thread. Thread-safe.
 class ScheduleSummarizers {
  public:
-  /// A summarizer that is given back at the end. The pool must outlive it.
+  /// A summarizer that is returned to the pool by the destructor. The pool must outlive it.
   class Lease {
    public:
     explicit Lease(ScheduleSummarizers& pool);
@@ -28,10 +27,10 @@ class ScheduleSummarizers {
     Lease& operator=(const Lease&) = delete;
     ~Lease();
 
-    /// See `ScheduleSummarizer::summary`. Not of a temporary: a summary is the summarizer's, and with the lease ends
-    /// the right to read it.
+    /// See `ScheduleSummarizer::summary`. Not callable on a temporary, because the summary is valid only during the
+    /// lease.
     [[nodiscard]] const NestSummary* operator()(const schedule::Schedule& candidate) &;
-    /// A schedule that is read soon.
+    /// Announces a schedule that will be read soon.
     static void prefetch(const schedule::Schedule& candidate) noexcept;
 
    private:

@@ -14,7 +14,7 @@
 #include "tunewright/loops/simt/steps.hpp"
 #include "tunewright/loops/statement_program.hpp"
 
-/// Runs the kernels of a nest in device form on the CPU: threads become loops, split at barriers.
+/// Runs the kernels of a nest in device form on the CPU: threads become loops that are split at barriers.
 namespace tunewright::loops {
 
 namespace detail {
@@ -28,11 +28,11 @@ class Simt : public SimtMemory {
  private:
   void run(const DeviceKernel& kernel);
 
-  /// All threads of a block, in step from barrier to barrier.
+  /// Runs all threads of a block, in step from barrier to barrier.
   void run_together(std::span<const SimtStep> steps);
   void run_together(const SimtStep& step);
 
-  /// What all threads find of the conditions.
+  /// The value of the conditions, on which all threads must agree.
   bool agreed(const Branch& branch);
 
   void run_alone(std::span<const SimtStep> steps);
@@ -44,17 +44,16 @@ class Simt : public SimtMemory {
 
 }  // namespace detail
 
-/// Runs the kernels of `nest`, which must be in device form (`to_device`), on `arguments` as `interpret` takes
-/// them. Blocks run one after the other, threads of a block in step from barrier to barrier, so that results
-/// depend on no order that a device does not promise.
+/// Runs the kernels of `nest`, which must be in device form (`to_device`), on `arguments` in the form of `interpret`.
+/// Blocks run one after the other, and threads of a block in step from barrier to barrier, so that results do not
+/// depend on an order that a device does not guarantee.
 ///
-/// Throws what `interpret` does, for the same reasons, and `InterpretError` for data races: an element that two
-/// threads of a block touch, one of them writing, without a barrier in between, or threads of different blocks
-/// within one kernel, an element that an asynchronous copy has not been waited for; also for barriers that only
-/// some threads come to. Such a copy arrives at the wait, neither earlier nor by itself; products
-/// of warp groups are done at once, so that a missing wait for them goes unnoticed here. `DeviceFormError` for another
-/// form.
-/// Cost: about a tenth of a microsecond for each operation of a body; memory for the locals of one block.
+/// Throws what `interpret` does, for the same reasons. Also throws `InterpretError` for data races: an element that two
+/// threads of a block access without a barrier between them, or threads of different blocks within one kernel, if one
+/// access writes; and an element whose asynchronous copy has not been waited for; also for barriers that only some
+/// threads reach. Asynchronous copies arrive at the wait; products of warp groups are executed at once, so that a
+/// missing wait for them is not detected. Throws `DeviceFormError` for another form.
+/// Cost: about a tenth of a microsecond per operation of a body; memory for the locals of one block.
 inline void run_simt(const LoopNest& nest, std::vector<std::vector<double>>& arguments) {
   detail::Simt(nest, arguments).run(arguments);
 }
@@ -110,7 +109,7 @@ TUNEWRIGHT_INLINE void Simt::run_together(const SimtStep& step) {
     case SimtStep::Kind::Loop:
       active_.push_back(step.var);
       for (std::int64_t i = 0; i < step.extent; ++i) {
-        values_[step.var] = i;  // anew: the body may run the same loop again
+        values_[step.var] = i;  // set again, because the body may run the same loop
         run_together(step.body);
       }
       active_.pop_back();
@@ -137,7 +136,7 @@ TUNEWRIGHT_INLINE void Simt::run_alone(std::span<const SimtStep> steps) {
   for (const SimtStep& step : steps) {
     switch (step.kind) {
       case SimtStep::Kind::Loop:
-        if (step.by_warp && thread_ % lanes() != 0) break;  // the first thread stands for its warp
+        if (step.by_warp && thread_ % lanes() != 0) break;  // the first thread represents its warp
         by_warp_ = by_warp_ || step.by_warp;
         active_.push_back(step.var);
         for (std::int64_t i = 0; i < step.extent; ++i) {

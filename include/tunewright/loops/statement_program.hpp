@@ -14,20 +14,19 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Statements prepared for being run one by one, for verifiers: every access is worked out once and checked each
-/// time. What memory is, is up to who runs them.
+/// Statements prepared for execution one by one by verifiers: accesses are analysed once and checked at each execution.
+/// The caller provides the memory.
 namespace tunewright::loops {
 
-/// What a nest did wrong while it was run.
+/// An error of a nest that was found by running it.
 enum class AccessFault : std::uint8_t {
-  Outside,     ///< it touched memory outside a buffer's window
-  Unwritten,   ///< it read what nothing has written, or memory that is not allocated
-  Race,        ///< threads touched one element, one of them writing, without a barrier in between
-  NotRunnable  ///< it cannot be run here
+  Outside,     ///< accessed memory outside a buffer's window
+  Unwritten,   ///< read an unwritten element, or memory that is not allocated
+  Race,        ///< threads accessed one element without a barrier between them, and one wrote it
+  NotRunnable  ///< cannot be run here
 };
 
-/// A nest that does something wrong. The message names the statement, the tensor, the dimension and the values
-/// of the loop variables.
+/// An error of a nest. The message names the statement, the tensor, the dimension and the values of the loop variables.
 class InterpretError : public std::runtime_error {
  public:
   InterpretError(AccessFault fault, const std::string& message) : std::runtime_error(message), fault_(fault) {}
@@ -41,20 +40,20 @@ namespace detail {
 
 [[nodiscard]] double combined(program::Combiner combiner, ScalarType type, double a, double b);
 
-/// Where an access goes.
+/// The target of an access.
 struct Place {
   struct Coordinate {
     std::size_t dimension = 0;
-    IndexExpr within;  ///< the buffer's window
+    IndexExpr within;  ///< relative to the buffer's window
   };
   BufferId buffer = 0;
   IndexExpr offset;
-  std::vector<Coordinate> uncertain;  ///< those that could lie outside as far as ranges tell
+  std::vector<Coordinate> uncertain;  ///< those that may be out of bounds according to ranges
 };
 
 [[nodiscard]] Place place_of(const LoopNest& nest, BufferId id, std::vector<IndexExpr> coordinates);
 
-/// What runs a nest: values of its loop variables, and errors that tell where they happened.
+/// The state of a running nest: values of its loop variables, and errors that report them.
 class LoopState {
  public:
   explicit LoopState(const LoopNest& nest) : nest_(nest), values_(nest.variables.size(), 0) {}
@@ -64,16 +63,16 @@ class LoopState {
   }
   [[nodiscard]] bool holds(std::span<const Guard> guards) const;
   [[noreturn]] void fail(AccessFault fault, const program::Operator& op, const std::string& what) const;
-  /// Offset of the element that `op` touches; fails where that is none of the window's.
+  /// Offset of the element that `op` accesses; throws if it is outside the window.
   [[nodiscard]] std::size_t element(const program::Operator& op, const Place& place, const char* verb) const;
 
  protected:
   const LoopNest& nest_;
   std::vector<std::int64_t> values_;
-  std::vector<Var> active_;  ///< of the loops being run, outermost first
+  std::vector<Var> active_;  ///< of the running loops, outermost first
 };
 
-/// A statement whose accesses and body are worked out.
+/// A statement with analysed accesses and body.
 class StatementProgram {
  public:
   StatementProgram(const LoopNest& nest, const Statement& s);
@@ -100,7 +99,7 @@ class StatementProgram {
     program::Op op = program::Op::Constant;
     ScalarType type = ScalarType::Float32;
     ScalarType source = ScalarType::Float32;  ///< of a Cast
-    std::size_t args[3] = {0, 0, 0};          ///< instructions; of a Load its place, of an Index its function
+    std::size_t args[3] = {0, 0, 0};          ///< instructions; for a Load its access, for an Index its function
     double value = 0;
   };
 
@@ -164,7 +163,7 @@ class StatementProgram {
   std::vector<IndexExpr> indices_;
 };
 
-/// Throws `std::invalid_argument` unless there is one vector an argument of `nest`, each as long as its layout.
+/// Throws `std::invalid_argument` unless there is one vector per argument of `nest`, each with the size of its layout.
 void check_arguments(const LoopNest& nest, std::span<const std::vector<double>> arguments);
 
 }  // namespace detail

@@ -14,21 +14,21 @@
 #include "tunewright/loops/limits.hpp"
 #include "tunewright/loops/nest_summary.hpp"
 
-/// Static limits, told of the summary of a schedule: the verdicts of `limits.hpp` without a program.
+/// Static limits of summaries of schedules: the checks of `limits.hpp` without a program.
 namespace tunewright::loops {
 
-/// What `exceeded_limit` says of the program that `summary`, made by a `ScheduleSummarizer`, is of: the first limit
-/// exceeded, in words, or an empty string. Nothing where it takes the program to tell: on a CPU where loops run on
-/// indices of blocks or threads, on a GPU where a quotient or remainder may select elements of a thread's array.
+/// The `exceeded_limit` of the program of `summary`, which a `ScheduleSummarizer` made: the first exceeded limit as
+/// text, or an empty string. Empty optional if the program is needed: on a CPU for loops on indices of blocks or
+/// threads, on a GPU if a quotient or remainder may select elements of a thread-private array.
 [[nodiscard]] std::optional<std::string_view> exceeded_limit(const NestSummary& summary, const Target& target,
                                                              const CpuLimits& limits = {});
-/// The same on a GPU of these limits.
+/// The same for these limits of a GPU.
 [[nodiscard]] std::optional<std::string_view> exceeded_limit(const NestSummary& summary, const GpuLimits& limits);
 
-/// Steps of the last tree of the program's body, its output; none of an empty program.
+/// Steps of the last top-level tree, that of the output; empty for an empty program.
 [[nodiscard]] std::span<const NestSummary::Step> last_tree(const NestSummary& summary);
 
-/// What `thread_utilisation` says of the program that `summary`, made by a `ScheduleSummarizer`, is of.
+/// The `thread_utilisation` of the program of `summary`, which a `ScheduleSummarizer` made.
 [[nodiscard]] double thread_utilisation(const NestSummary& summary, unsigned threads);
 
 }  // namespace tunewright::loops
@@ -41,21 +41,21 @@ namespace tunewright::loops {
 
 namespace detail {
 
-/// Place of the `Leave` that belongs to the `Enter` at `place`.
+/// Position of the `Leave` for the `Enter` at `place`.
 [[nodiscard]] std::size_t end_of_loop(std::span<const NestSummary::Step> steps, std::size_t place);
 
-/// Which arrays threads of a GPU have each for itself, and which loops select their elements: `ThreadArrays` of a
-/// summary, fragments excluded.
+/// The thread-private arrays of a GPU, and the loops that select their elements: `ThreadArrays` of a summary, without
+/// fragments.
 class SummarizedThreadArrays {
  public:
   explicit SummarizedThreadArrays(const NestSummary& summary);
 
-  /// Whether `var` decides which element some statement among `steps` takes or stores; nothing where the summary does
-  /// not tell, because the variable is divided.
+  /// Whether `var` affects which element some statement among `steps` loads or stores; empty if the summary does not
+  /// tell, because the variable is divided.
   [[nodiscard]] std::optional<bool> selected_by(Var var, std::span<const NestSummary::Step> steps) const;
 
  private:
-  /// How an index follows a variable: by a multiple of it, within quotients and remainders, or both.
+  /// How an index depends on a variable: by a multiple of it, within quotients and remainders, or both.
   struct Use {
     std::int64_t multiple = 0;
     bool divided = false;
@@ -70,7 +70,7 @@ class SummarizedThreadArrays {
 
   [[nodiscard]] std::optional<bool> selected_by(Var var, const StatementSummary& s) const;
 
-  /// Whether an index within the window of a buffer follows `var`, where coordinates do as `coordinate(d)` says.
+  /// Whether an index relative to the window of a buffer depends on `var`, if coordinates do as `coordinate(d)` says.
   template <class Coordinate>
   [[nodiscard]] std::optional<bool> moves(BufferId id, Var var, const Coordinate& coordinate) const {
     if (!own_[id]) return false;
@@ -97,7 +97,7 @@ class SummarizedStatements {
   explicit SummarizedStatements(const NestSummary& summary)
       : summary_(summary), arrays_(summary), steps_(summary.steps()) {}
 
-  /// Statements of the kernel that the steps from `begin` to `end` are; nothing where the summary does not tell.
+  /// Number of statements of the kernel with the steps `begin` to `end`; empty if the summary does not tell.
   [[nodiscard]] std::optional<std::int64_t> run(std::size_t begin, std::size_t end);
 
  private:
@@ -108,7 +108,7 @@ class SummarizedStatements {
   [[nodiscard]] bool selects(const LoopSummary& loop, std::size_t place, std::size_t last);
   [[nodiscard]] bool is_shared(BufferId target) const { return summary_.buffers[target].scope == Scope::Shared; }
 
-  /// Does what `loops::statements_of` does.
+  /// The same as `loops::statements_of`.
   [[nodiscard]] std::int64_t statements_of(std::size_t begin, std::size_t end, std::int64_t limit) const;
 
   const NestSummary& summary_;
@@ -278,7 +278,7 @@ TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit_on_cpu(const Ne
     switch (step.event) {
       case Event::Enter: {
         const LoopSummary& loop = summary.loops[step.of];
-        // Branches, which a summary does not show, stand where a loop runs on an index that is bound around it.
+        // A summary has no branches; there is one where a loop runs on an index that a surrounding loop binds.
         if (schedule::is_hardware_index(loop.kind)) return std::nullopt;
         if (loop.intrinsic != nullptr) {
           check.statement(around.back());
@@ -369,7 +369,7 @@ TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit(const NestSumma
 TUNEWRIGHT_INLINE std::span<const NestSummary::Step> last_tree(const NestSummary& summary) {
   std::span<const NestSummary::Step> steps = summary.steps();
   if (steps.empty()) return steps;
-  steps = steps.first(steps.size() - 1);  // but for the `Next` at its end
+  steps = steps.first(steps.size() - 1);  // except for the `Next` at its end
   std::size_t begin = steps.size();
   while (begin > 0 && steps[begin - 1].event != NestSummary::Event::Next) --begin;
   return steps.subspan(begin);

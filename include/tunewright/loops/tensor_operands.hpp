@@ -12,21 +12,19 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
-/// What tensor instructions of CPUs ask of operands, guards and fills: for those who emit them, and those who foretell
-/// it.
+/// Requirements of CPU tensor instructions on operands, guards and fills, for code generation and for its estimates.
 namespace tunewright::loops {
 
-/// Tile registers that sums are kept in; the others hold factors.
+/// Number of tile registers for sums; the others hold factors.
 inline constexpr unsigned max_tile_accumulators = 4;
 
-/// Elements from one iteration of `var` to the next; nothing where the distance varies.
+/// Distance in elements between iterations of `var`; empty if it varies.
 [[nodiscard]] std::optional<std::int64_t> stride(const IndexExpr& offset, Var var);
 
-/// Distances along the loops m, steps, n and k of an instruction for tile registers; what is not listed may be
-/// anything.
+/// Distances along the loops m, steps, n and k of an instruction for tile registers; empty ones are arbitrary.
 using TileStrides = std::array<std::optional<std::int64_t>, 4>;
 
-/// Rows of the first factor, groups of columns of the second, and rows of sums.
+/// For rows of the first factor, groups of columns of the second, and rows of sums.
 [[nodiscard]] inline TileStrides strides_of_rows(const schedule::TensorIntrinsic& intrinsic) {
   return {std::nullopt, intrinsic.k, 0, 1};
 }
@@ -35,19 +33,19 @@ using TileStrides = std::array<std::optional<std::int64_t>, 4>;
 }
 [[nodiscard]] inline TileStrides strides_of_sums() { return {std::nullopt, 0, 1, 0}; }
 
-/// True when an operand lies as one of these says, `inside` being the instruction's loops.
+/// Whether an operand has one of these layouts; `inside` are the instruction's loops.
 [[nodiscard]] bool lies(const IndexExpr& offset, std::span<const Loop* const> inside, const TileStrides& wanted);
 
-/// True when `guard` fails for some values of its variables.
+/// Whether `guard` fails for some values of its variables.
 [[nodiscard]] bool can_fail(const Guard& guard, IndexExpr::RangeOf range_of);
 
-/// True when `guard` holds for all of `extent` values of `var` if for the first: always, or because its bound is a
-/// multiple of `extent`. With `may_pass_end`, values that count up may also go beyond the bound.
+/// Whether `guard` holds for all of `extent` values of `var` if it holds for the first: always, or because its bound is
+/// a multiple of `extent`. With `may_pass_end`, increasing values may exceed the bound.
 [[nodiscard]] bool decided_at_first(const Guard& guard, Var var, std::int64_t extent, bool may_pass_end,
                                     IndexExpr::RangeOf range_of);
 
-/// True when `initialise`, inside the loops `around` it, stores the identity in exactly what `update` adds to inside
-/// the loops `added`: at `offset`.
+/// Whether `initialise`, inside the loops `around`, stores the identity in exactly the elements to which `update` adds
+/// inside the loops `added`, at `offset`.
 [[nodiscard]] bool starts(const Statement& initialise, std::span<const Loop* const> around, const Statement& update,
                           std::span<const Loop* const> added, const IndexExpr& offset);
 

@@ -18,67 +18,67 @@
 
 namespace tunewright::loops {
 
-/// Loops around a statement by depth: bit l stands for the l-th from outside.
+/// A set of loops around a statement: bit l is the l-th loop from outside.
 using DepthSet = std::uint64_t;
 
-/// A statement whose innermost loops a code generator for CPUs replaces by a tensor instruction, or a copy into the
-/// order in which one reads.
+/// A statement whose innermost loops a CPU code generator replaces by a tensor instruction, or a copy into the order in
+/// which such an instruction reads.
 struct TensorStatement {
   enum class Kind : std::uint8_t { Product, Interleaving };
   Kind kind = Kind::Product;
   const Statement* statement = nullptr;
-  std::size_t number = 0;      ///< of the statement, fills left aside; the same on both sides of a branch
-  const Loop* loop = nullptr;  ///< the outermost of the loops that are replaced
-  std::size_t own = 0;         ///< how many these are
-  Share share = whole_share;   ///< of all iterations, those that come to the statement
+  std::size_t number = 0;      ///< of the statement, without counting fills; equal on both sides of a branch
+  const Loop* loop = nullptr;  ///< the outermost of the replaced loops
+  std::size_t own = 0;         ///< number of replaced loops
+  Share share = whole_share;   ///< of all iterations: those that reach the statement
 
-  const schedule::TensorIntrinsic* intrinsic = nullptr;  ///< of a product
-  std::int64_t m = 1;                                    ///< rows of one instruction
-  std::int64_t steps = 1;                                ///< its sums of `k` terms
+  const schedule::TensorIntrinsic* intrinsic = nullptr;  ///< for a product
+  std::int64_t m = 1;                                    ///< rows per instruction
+  std::int64_t steps = 1;                                ///< sums of `k` terms per instruction
   std::int64_t columns = 1;
-  std::int64_t terms = 1;  ///< neighbours in one column of 32 bits
-  std::size_t around = 0;  ///< loops right around, with nothing else in them
-  std::size_t kept = 0;    ///< of these, the innermost ones inside which sums stay in tile registers
-  bool guarded = false;    ///< a guard is asked for in some of them
-  bool starts = false;     ///< sums begin at zero, and the node `fill` that says so is left out
+  std::int64_t terms = 1;  ///< adjacent terms of one column in 32 bits
+  std::size_t around = 0;  ///< number of loops directly around, without other content
+  std::size_t kept = 0;    ///< of these: the innermost ones during which sums stay in tile registers
+  bool guarded = false;    ///< some of them evaluate a guard
+  bool starts = false;     ///< sums start at zero, and the node `fill` that stores zeros is omitted
   const Node* fill = nullptr;
   DepthSet moves_sums = 0;
-  const program::ExprNode* row = nullptr;  ///< the load that columns share
+  const program::ExprNode* row = nullptr;  ///< the load that all columns share
   DepthSet moves_rows = 0;
   DepthSet moves_columns = 0;
-  bool interleaved = false;          ///< terms of a column that meet in one product are neighbours
-  bool same_signs = false;           ///< factors are bytes, either both with a sign or both without
-  std::int64_t vectors_of_sums = 1;  ///< that a row of them is loaded and stored as
+  bool interleaved = false;          ///< terms of a column that meet in one product are adjacent
+  bool same_signs = false;           ///< factors are bytes, both signed or both unsigned
+  std::int64_t vectors_of_sums = 1;  ///< vectors per row of sums
   std::int64_t vectors_read = 0;     ///< for one term of all columns of a copy
 };
 
-/// True for instructions of CPUs.
+/// Whether it is an instruction of CPUs.
 [[nodiscard]] inline bool is_for_cpu(const schedule::TensorIntrinsic* intrinsic) {
   return intrinsic != nullptr && !is_tensor_core(intrinsic->unit);
 }
 
-/// True when code for `target` has the instruction.
+/// Whether code for `target` uses the instruction.
 [[nodiscard]] bool is_emitted(const TensorStatement& tensor, const Target& target);
 
-/// Finds tensor statements of a nest that code is generated for, see `prepare_for_codegen`. In another nest those
-/// are missing whose guards `partition` would hoist (`is_final`).
+/// Finds tensor statements of a nest from which code is generated, see `prepare_for_codegen`. In another nest it misses
+/// those whose guards `partition` would hoist (`is_final`).
 class TensorStatements {
  public:
-  /// Finds them in program order. Pointers lead into the nest.
+  /// Finds them in program order. Pointers refer to the nest.
   void find(const LoopNest& nest, std::vector<TensorStatement>& found);
 
-  /// True when the same statements are found in `nest` as in what code is generated for, and no guards share them out.
+  /// Whether the same statements are found in `nest` as in the nest for code generation, and guards do not divide them.
   [[nodiscard]] static bool is_final(const LoopNest& nest);
 
  private:
   static bool is_final(const LoopNest& nest, const Body& body, std::vector<Var>& own, bool in_tiles);
-  /// `own`: loops of the instruction around it.
+  /// `own`: loops of the surrounding instruction.
   static bool is_final(const LoopNest& nest, const Statement& s, const std::vector<Var>& own, bool in_tiles);
 
   struct Open {
     const Loop* loop = nullptr;
-    const Node* before = nullptr;  // in the same body
-    bool alone = false;            // in the loop around
+    const Node* before = nullptr;  // the previous node in the same body
+    bool alone = false;            // the only node of the surrounding loop
   };
 
   void visit(const Body& body, bool in_branch);
@@ -89,10 +89,10 @@ class TensorStatements {
 
   void add_product(const Statement& s, std::size_t first);
 
-  /// The factors of a product with padding, which becomes guards.
+  /// The factors of a product with padding, which is converted to guards.
   [[nodiscard]] std::optional<schedule::Product> unpadded(const Statement& s, std::vector<Guard>& guards) const;
 
-  /// True when all guards are asked for outside of the loops that are right around then.
+  /// Whether all guards are evaluated outside the loops that are then directly around.
   [[nodiscard]] bool is_whole(TensorStatement& t, std::size_t first) const;
 
   [[nodiscard]] bool is_tile_product(TensorStatement& t, std::size_t first, const IndexExpr& sums,
@@ -101,22 +101,22 @@ class TensorStatements {
   [[nodiscard]] bool is_row_product(TensorStatement& t, std::size_t first, const std::vector<Guard>& guards,
                                     const IndexExpr& sums, const IndexExpr& rows, const IndexExpr& columns) const;
 
-  /// Finds the outermost loop around that can run while its sums stay in tile registers: it does not move them, and
-  /// the loops inside that do are straight-line code and few.
+  /// Finds the outermost surrounding loop during which the sums can stay in tile registers: it does not move them, and
+  /// the loops inside that do are few and straight-line code.
   void find_accumulators(TensorStatement& t, const Statement& s, std::size_t first, const IndexExpr& sums) const;
 
-  /// A copy of 16 columns of two terms of 16 bits or four of 8, which is written as one vector.
+  /// Adds a copy of 16 columns of two 16-bit or four 8-bit terms, which is stored as one vector.
   void add_copy(const Statement& s);
 
   [[nodiscard]] TensorStatement described(TensorStatement::Kind kind, const Statement& s, std::size_t first) const;
 
-  /// The outermost loop, from depth `from` on, before which a guard is asked for since nothing inside moves it; nothing
-  /// where that is none before depth `to`, and for guards that are asked for, if at all, with the statement.
-  [[nodiscard]] std::optional<std::size_t> asked_at(const Statement& s, const Guard& guard, std::size_t from,
-                                                    std::size_t to) const;
+  /// The outermost loop, from depth `from` on, before which a guard is evaluated because no loop inside moves it; empty
+  /// if there is none before depth `to`, and for guards that are evaluated with the statement, if at all.
+  [[nodiscard]] std::optional<std::size_t> evaluation_depth(const Statement& s, const Guard& guard, std::size_t from,
+                                                            std::size_t to) const;
   [[nodiscard]] std::int64_t extent(std::size_t depth) const { return nest_->variables[open_[depth].loop->var].extent; }
   [[nodiscard]] bool alone_from(std::size_t depth) const;
-  /// Instructions are not found in code that computes several iterations of a loop around at once.
+  /// Whether a surrounding loop is vectorized outside; instructions are not found in such code.
   [[nodiscard]] bool has_lanes_outside(std::size_t first) const;
   [[nodiscard]] std::vector<const Loop*> own(std::size_t first) const;
   [[nodiscard]] DepthSet moved_by(const IndexExpr& offset) const;
@@ -124,7 +124,7 @@ class TensorStatements {
   const LoopNest* nest_ = nullptr;
   std::vector<TensorStatement>* found_ = nullptr;
   std::vector<Open> open_;
-  std::vector<Guard> holding_;  // conditions of the branches around that hold
+  std::vector<Guard> holding_;  // conditions of surrounding branches that hold
   Share share_ = whole_share;
   std::size_t number_ = 0;
 };
@@ -272,9 +272,9 @@ TUNEWRIGHT_INLINE std::optional<schedule::Product> TensorStatements::unpadded(co
 
 TUNEWRIGHT_INLINE bool TensorStatements::is_whole(TensorStatement& t, std::size_t first) const {
   for (const Guard& guard : t.statement->guards) {
-    const std::optional<std::size_t> asked = asked_at(*t.statement, guard, first - t.around, first);
-    if (!asked) return false;
-    t.around = std::min(t.around, first - *asked - 1);
+    const std::optional<std::size_t> guard_depth = evaluation_depth(*t.statement, guard, first - t.around, first);
+    if (!guard_depth) return false;
+    t.around = std::min(t.around, first - *guard_depth - 1);
   }
   return true;
 }
@@ -357,7 +357,7 @@ TUNEWRIGHT_INLINE void TensorStatements::add_copy(const Statement& s) {
   TensorStatement t = described(TensorStatement::Kind::Interleaving, s, column);
   const bool cut = std::any_of(s.guards.begin(), s.guards.end(), [&](const Guard& guard) {
     return can_fail(guard, [this](Var var) { return nest_->range_of(var); }) &&
-           !asked_at(s, guard, column - t.around, column + 1);
+           !evaluation_depth(s, guard, column - t.around, column + 1);
   });
   if (cut) return;
   t.terms = extent(column + 1);
@@ -390,12 +390,13 @@ TUNEWRIGHT_INLINE TensorStatement TensorStatements::described(TensorStatement::K
   return t;
 }
 
-TUNEWRIGHT_INLINE std::optional<std::size_t> TensorStatements::asked_at(const Statement& s, const Guard& guard,
-                                                                        std::size_t from, std::size_t to) const {
+TUNEWRIGHT_INLINE std::optional<std::size_t> TensorStatements::evaluation_depth(const Statement& s, const Guard& guard,
+                                                                                std::size_t from,
+                                                                                std::size_t to) const {
   if (s.may_overcompute && guard.axis < nest_->buffers[s.target].shape.size()) return std::nullopt;
-  std::size_t asked = open_.size();
-  while (asked > from && !guard.value.uses(open_[asked - 1].loop->var)) --asked;
-  return asked < to ? std::optional(asked) : std::nullopt;
+  std::size_t guard_depth = open_.size();
+  while (guard_depth > from && !guard.value.uses(open_[guard_depth - 1].loop->var)) --guard_depth;
+  return guard_depth < to ? std::optional(guard_depth) : std::nullopt;
 }
 
 TUNEWRIGHT_INLINE bool TensorStatements::alone_from(std::size_t depth) const {

@@ -11,30 +11,29 @@
 
 namespace tunewright::loops {
 
-/// A loop around a statement, as one worker runs it.
+/// A loop around a statement, for one worker.
 struct WorkerLoop {
   std::int64_t iterations = 1;
   LoopKind kind = LoopKind::Serial;
-  std::int64_t unroll_limit = 0;  ///< of this loop and those around it
+  std::int64_t unroll_limit = 0;  ///< of this loop and the surrounding ones
 };
 
-/// What one worker does in a run of a program where tensor instructions compute a statement: counts, which are whole
-/// numbers.
+/// The work of one worker in one run for a statement that tensor instructions compute: integer counts.
 struct TensorWork {
-  double products = 0;         ///< instructions that multiply
-  double chained = 0;          ///< of these, as many as wait for one another
-  double lines_loaded = 0;     ///< of factors into tile registers, a row of 64 bytes each
+  double products = 0;         ///< multiplication instructions
+  double chained = 0;          ///< of these: length of the dependency chain of one accumulator
+  double lines_loaded = 0;     ///< of factors into tile registers, rows of 64 bytes
   double sums_loaded = 0;      ///< lines, or vectors
   double sums_stored = 0;      ///< lines, or vectors
-  double vectors_loaded = 0;   ///< of factors, and of what is copied
-  double vectors_stored = 0;   ///< of copies
-  double shuffles = 0;         ///< that interleave vectors
-  double sign_operations = 0;  ///< vectors flipped and subtracted where bytes have the same signs
-  double sign_products = 0;    ///< instructions that sum what flipping adds
-  double bodies = 0;           ///< of copies, each for a vector
+  double vectors_loaded = 0;   ///< of factors, and of copied data
+  double vectors_stored = 0;   ///< by copies
+  double shuffles = 0;         ///< to interleave vectors
+  double sign_operations = 0;  ///< flips and subtractions of vectors if both factors have the same signedness
+  double sign_products = 0;    ///< instructions that compute the correction for flips
+  double bodies = 0;           ///< evaluations of copies' bodies, each for a vector
 };
 
-/// Counts what takes the place of the loops of `tensor`, with all loops around it.
+/// Counts the instructions that replace the loops of `tensor`, over all surrounding loops.
 class TensorWorkCount {
  public:
   TensorWorkCount(const TensorStatement& tensor, std::span<const WorkerLoop> open, std::int64_t vector_registers)
@@ -43,15 +42,15 @@ class TensorWorkCount {
   [[nodiscard]] TensorWork count() const;
 
  private:
-  /// Factors are loaded once for each straight-line block of products, sums each time the loops that keep them are
-  /// entered.
+  /// Factors are loaded once per straight-line block of products; sums each time the loops during which they stay in
+  /// registers are entered.
   [[nodiscard]] TensorWork tile_registers() const;
 
-  /// In the unrolled loops around the instruction factors are loaded once if the sums fit the registers: a row as a
-  /// broadcast, columns as one vector, or one for each term and what interleaves these.
+  /// In the unrolled loops around the instruction, factors are loaded once if the sums fit the registers: a row as a
+  /// broadcast, columns as one vector, or as one vector per term with shuffles to interleave them.
   [[nodiscard]] TensorWork rows() const;
 
-  /// A vector for each term of all columns, what joins these, and one store.
+  /// One vector per term of all columns, the shuffles that join them, and one store.
   [[nodiscard]] TensorWork interleaving() const;
 
   /// Iterations of the loops in `of` from depth `from` to `to`.

@@ -12,25 +12,27 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/program/expr.hpp"
 
-/// Arrays that threads of a GPU have each for itself. They are registers only where every index is a number once
-/// loops are unrolled, so the loops that select their elements must be.
+/// Thread-private arrays of GPUs. They are in registers only if every index is constant after unrolling, so the loops
+/// that select their elements must be unrolled.
 namespace tunewright::loops {
 
-/// The arrays of threads in a nest that outlives this: temporary, not shared, allocated inside a kernel.
+/// The thread-private arrays of a nest, which must outlive this object: temporary, not shared, allocated inside a
+/// kernel.
 class ThreadArrays {
  public:
-  /// Whether fragments of warps are among them. In a nest as lowered, elements are taken out of fragments by plain
-  /// loops, which `to_device` marks as what one instruction does; only then do the loops left select whole fragments.
+  /// Whether fragments of warps count as such arrays. In a nest as lowered, plain loops access elements of fragments,
+  /// and `to_device` marks them as the work of one instruction; only then do the remaining loops select whole
+  /// fragments.
   enum class Fragments : bool { Excluded, Included };
 
   /// Cost: one walk over the buffers and the top of the nest.
   ThreadArrays(const LoopNest& nest, Fragments fragments);
 
-  /// Whether a buffer is one of them. `LoopNest::no_buffer` is none.
+  /// Whether a buffer is such an array; false for `LoopNest::no_buffer`.
   [[nodiscard]] bool contains(BufferId id) const { return id != LoopNest::no_buffer && own_.at(memory_of(*nest_, id)); }
 
-  /// Whether `var` decides which element of such an array some node of `body` takes or stores. A loop that the array is
-  /// allocated in moves its window rather than the element. Cost: one walk over `body`.
+  /// Whether `var` affects which element of such an array some node of `body` loads or stores. A loop around the
+  /// allocation moves the window instead of the element. Cost: one walk over `body`.
   [[nodiscard]] bool selected_by(Var var, std::span<const Node> body) const;
 
  private:
@@ -39,7 +41,7 @@ class ThreadArrays {
   [[nodiscard]] bool element_moves(BufferId id, const std::vector<IndexExpr>& axis_values, Var var) const;
   [[nodiscard]] bool loaded_element_moves(const Statement& s, const program::ExprNode& load, Var var) const;
 
-  /// Whether the index within the window follows `var`. The coordinate is only made where the window moves too.
+  /// Whether the index relative to the window depends on `var`. Computes the coordinate only if the window moves, too.
   template <class Coordinate>
   [[nodiscard]] static bool moves(const Buffer& buffer, std::size_t d, Var var, bool coordinate_moves,
                                   const Coordinate& coordinate) {

@@ -8,10 +8,10 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Boundary trimming: the last tile along an axis, where tiles do not divide it, gets a loop of its own length.
+/// Boundary trimming: if tiles do not divide an axis, the last tile gets a separate loop of the remaining length.
 ///
-/// Along an axis of 14 in tiles of 6 the last tile always has 2 iterations. With a loop of these it needs no guards,
-/// keeps its sums in registers, and does no idle work:
+/// With tiles of 6 along an axis of 14, the last tile always has 2 iterations. With a loop of this length it needs no
+/// guards, keeps its sums in registers, and has no idle iterations:
 ///
 ///                                                if 6*i.0 + 5 < 14:
 ///   for i.1 in 0..6:                               for i.1 in 0..6: S
@@ -28,17 +28,17 @@ class BoundaryTrimming {
   void run(Body& body);
 
  private:
-  /// A guard `outer + var < extent`, where `var` counts an unrolled loop of the tile.
+  /// A guard `outer + var < extent`, where `var` is the variable of an unrolled loop of the tile.
   struct Edge {
     Guard guard;
     Var var = 0;
-    IndexExpr outer;                ///< where a tile starts, over loops outside of it
-    std::int64_t left = 0;          ///< iterations of the last tile; 0: tiles end with the axis
-    bool has_full_tiles = true;     ///< some tile lies within the axis
-    bool may_start_beyond = false;  ///< some tile lies beyond the axis
+    IndexExpr outer;                ///< start of a tile, over loops outside of it
+    std::int64_t left = 0;          ///< iterations of the last tile; 0: tiles divide the axis
+    bool has_full_tiles = true;     ///< some tile is within the axis
+    bool may_start_beyond = false;  ///< some tile is beyond the axis
   };
 
-  /// The nodes, perfect nests of one tile, parted into full tiles and the last one along each axis that allows it.
+  /// The nodes, perfect nests of one tile, divided into full tiles and the last one along each axis that allows it.
   [[nodiscard]] Body trimmed(Body nodes);
 
   [[nodiscard]] std::optional<Edge> find_edge(const Body& nodes) const;
@@ -54,10 +54,10 @@ class BoundaryTrimming {
 
 }  // namespace detail
 
-/// Returns the nest with trimmed boundaries. Meaning is unchanged; each axis doubles the copies of a tile at most.
+/// Returns the nest with trimmed boundaries. Semantics are unchanged; each axis at most doubles the copies of a tile.
 ///
-/// Only unrolled loops are trimmed: of a vectorized one the lanes beyond the axis cost nothing, a serial one gains
-/// little. Nests with a tensor instruction stay whole: `TensorStatements` looks for one nest a product.
+/// Only unrolled loops are trimmed: lanes of a vectorized loop beyond the axis cost nothing, and a serial loop gains
+/// little. Nests with a tensor instruction are not divided, because `TensorStatements` expects one nest per product.
 [[nodiscard]] LoopNest trim_boundaries(LoopNest nest);
 
 }  // namespace tunewright::loops
@@ -150,8 +150,8 @@ TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::edge_o
   edge.outer -= IndexExpr::variable(edge.var);
   if (edge.outer.uses(edge.var)) return std::nullopt;
 
-  // Tiles start at a constant plus multiples of `step`. Those that reach beyond the axis start in the last `size - 1`
-  // places of it: where only one of these can be, what is left of the axis is known.
+  // Tiles start at a constant plus multiples of `step`. Tiles that extend beyond the axis start in its last `size - 1`
+  // positions: if only one multiple is among these, the remaining length is known.
   const std::int64_t size = nest_.range_of(edge.var).extent();
   std::int64_t step = 0;
   for (const IndexExpr::Term& term : edge.outer.terms()) step = std::gcd(step, term.coefficient);

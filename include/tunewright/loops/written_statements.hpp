@@ -12,17 +12,17 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/thread_arrays.hpp"
 
-/// How much code a kernel for a GPU comes to.
+/// The code size of a GPU kernel.
 namespace tunewright::loops {
 
-/// Statements that nodes come to when all loops are written out; `limit + 1` where there are more. A tensor instruction
-/// is one. Throws `std::invalid_argument` for loops that are not declared.
+/// Number of statements after unrolling all loops; `limit + 1` if it exceeds `limit`. A tensor instruction counts as
+/// one. Throws `std::invalid_argument` for undeclared loops.
 [[nodiscard]] std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body, std::int64_t limit);
 [[nodiscard]] std::int64_t statements_of(const LoopNest& nest, const Loop& loop, std::int64_t limit);
 
 namespace detail {
 
-/// Adds up statements under loops that are written out.
+/// Adds up statements inside unrolled loops.
 class WrittenCopies {
  public:
   void open(std::int64_t extent, LoopKind kind) {
@@ -31,7 +31,7 @@ class WrittenCopies {
                        kind == LoopKind::VirtualThread});
   }
   void close() { around_.pop_back(); }
-  /// Virtual threads fetch together: what fills shared memory has no copy for each.
+  /// Virtual threads fetch together: filling shared memory is not repeated for each.
   void add(bool fetches) {
     std::int64_t copies = 1;
     for (const Around& loop : around_)
@@ -41,29 +41,29 @@ class WrittenCopies {
   [[nodiscard]] std::int64_t total() const noexcept { return total_; }
 
  private:
-  static constexpr std::int64_t many = std::int64_t{1} << 20;  ///< more are not told apart
+  static constexpr std::int64_t many = std::int64_t{1} << 20;  ///< larger numbers are not distinguished
 
   struct Around {
     std::int64_t copies = 1;
     bool virtual_threads = false;
   };
-  std::vector<Around> around_;  ///< from the outside in
+  std::vector<Around> around_;  ///< outermost first
   std::int64_t total_ = 0;
 };
 
-/// Whether loops of a kind are always written out.
+/// Whether loops of this kind are always unrolled.
 [[nodiscard]] constexpr bool is_always_written(LoopKind kind) noexcept {
   return kind == LoopKind::VirtualThread || kind == LoopKind::Unrolled || kind == LoopKind::Vectorized;
 }
 
 }  // namespace detail
 
-/// Statements of a kernel, a node at the top of `nest`, when loops are written out as they are for GPUs: those marked
-/// for it, virtual threads, those that select elements of a thread's own arrays, which are registers only then, and
-/// those that come to no more than their unroll limit. Vectors have four elements; a tensor instruction is one
-/// statement. Terms of sums that `codegen::cuda` writes out whatever their limit come on top. Of a nest as lowered or
-/// in device form. Cost: one walk over the kernel, and at most two over each loop in it: at most two for each level of
-/// nesting.
+/// Number of statements of a kernel, a top-level node of `nest`, after unrolling as for GPUs: loops that are marked for
+/// it, virtual threads, loops that select elements of thread-private arrays, which are in registers only then, and
+/// loops with no more statements than their unroll limit. Vectors have four elements; a tensor instruction is one
+/// statement. Does not include terms of sums that `codegen::cuda` unrolls irrespective of their limit. Takes a nest as
+/// lowered or in device form. Cost: one walk over the kernel, and at most two over each loop in it, i.e. two for each
+/// level of nesting.
 [[nodiscard]] std::int64_t written_statements(const LoopNest& nest, const Node& kernel);
 
 }  // namespace tunewright::loops

@@ -12,8 +12,9 @@
 
 namespace tunewright::measurers {
 
-/// A kernel that is measured at the start of a run and again at the end (or more often): whatever changed in between
-/// changed the machine, not the kernel, and bounds how far latencies taken at different times can be compared.
+/// A kernel that is measured at the start of a run and again at the end, or more often. The kernel does not change, so
+/// a changed latency means that the machine changed; it bounds how far latencies taken at different times can be
+/// compared.
 ///
 ///   measurers::Baseline baseline{.kernel = library};
 ///   baseline.measure(measurer, task);
@@ -22,7 +23,7 @@ namespace tunewright::measurers {
 ///   if (std::abs(baseline.drift().value_or(0)) > 0.05) ... confirm candidates in turns ...
 struct Baseline {
   codegen::Kernel kernel;
-  std::vector<Outcome> outcomes = {};  ///< in the order taken
+  std::vector<Outcome> outcomes = {};  ///< in the order of the measurements
 
   /// `measurer` has `measure_kernel(task, kernel)`, as `OrcJit` does.
   template <class M>
@@ -33,7 +34,8 @@ struct Baseline {
     return outcomes.emplace_back(measurer.measure_kernel(task, kernel));
   }
 
-  /// Last over first latency, minus 1: 0.1 is a machine that became 10 % slower. Nothing before two valid measurements.
+  /// Last latency over the first, minus 1: 0.1 means that the machine became 10 % slower. Empty before two valid
+  /// measurements.
   [[nodiscard]] std::optional<double> drift() const {
     if (outcomes.size() < 2) return std::nullopt;
     const Timing* first = outcomes.front().timing();

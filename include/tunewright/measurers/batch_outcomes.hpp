@@ -13,23 +13,23 @@
 
 namespace tunewright::measurers {
 
-/// Outcomes of a batch while they come in, whatever its programs are. B = size of the batch, L = programs lowered of
-/// it.
+/// Collects the outcomes of a batch as they arrive, independently of the type of its programs. B = size of the batch, L
+/// = number of its candidates that were lowered.
 class BatchOutcomes {
  public:
   /// `sink` may be empty and must outlive this.
   BatchOutcomes(std::size_t batch, const OutcomeSink& sink) : outcomes_(batch), sink_(sink) {}
 
-  /// A candidate that is not measured.
+  /// Records the failure of a candidate that is not measured.
   void fail(std::size_t slot, Failure failure);
-  /// The next program is that of the candidate at `slot`.
+  /// Says that the next program belongs to the candidate at `slot`.
   void add_program(std::size_t slot);
 
-  /// What the measurer says of program `i`; a latency that is not above 0 and finite becomes `Unknown`. Throws
-  /// `std::logic_error` for a program there is not, and for one that was reported before.
+  /// Records the measurer's outcome of program `i`; a latency that is not positive and finite becomes `Unknown`. Throws
+  /// `std::logic_error` for a program that does not exist and for one that was reported before.
   void take(std::size_t i, Outcome run);
 
-  /// Throws `std::logic_error` unless the measurer returned that many outcomes, or reported one for each program.
+  /// Throws `std::logic_error` unless the measurer returned, or reported, one outcome for each program.
   void require_all(std::size_t given, const char* verb) const;
   [[nodiscard]] std::size_t known() const noexcept { return known_; }
 

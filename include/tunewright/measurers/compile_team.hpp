@@ -26,24 +26,24 @@
 
 namespace tunewright::measurers {
 
-/// A compiled candidate or the reason why there is none.
+/// A compiled candidate, or the reason why it could not be compiled.
 struct Compiled {
   std::variant<codegen::Kernel, Failure> result;
   Seconds time{0};
 };
 
-/// Compiles nests on threads of its own; `wait` hands them out in order, each as soon as it is there. A
-/// compilation cannot be interrupted within a process; what bounds it is that the code generator keeps loops as
-/// loops beyond a fixed number of statements, and one that took longer than allowed is reported as such.
+/// Compiles nests on its own threads; `wait` returns them in order, each as soon as it is compiled. A compilation
+/// cannot be interrupted within a process. Its time is bounded because the code generator keeps loops beyond a fixed
+/// number of statements as loops; a compilation that took longer than allowed is reported as `CompileTimeout`.
 ///
-/// `compiler.compile(nest)` gives a `codegen::Kernel`, or a variant of that and `Failure`; what it throws is a
+/// `compiler.compile(nest)` returns a `codegen::Kernel`, or a variant of that and `Failure`; its exceptions become a
 /// `CompileError`.
 template <class Compiler>
 class CompileTeam {
  public:
   using Compilers = std::vector<std::unique_ptr<Compiler>>;
 
-  /// One thread a compiler; on `processors` where any are given.
+  /// Starts one thread per compiler, on `processors` unless that is empty.
   CompileTeam(std::span<const loops::LoopNest> nests, const Compilers& compilers, std::size_t count,
               double timeout_seconds, std::span<const int> processors)
       : nests_(nests), timeout_(timeout_seconds), slots_(nests.size()) {
@@ -55,7 +55,7 @@ class CompileTeam {
           });
     }
   }
-  ~CompileTeam() { next_ = nests_.size(); }  // the threads end after what they are at
+  ~CompileTeam() { next_ = nests_.size(); }  // each thread ends after its current nest
 
   [[nodiscard]] Compiled wait(std::size_t position) {
     std::unique_lock lock(mutex_);
@@ -71,7 +71,7 @@ class CompileTeam {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (const int p : processors) CPU_SET(static_cast<std::size_t>(p), &set);
-    // Compiling elsewhere disturbs measuring but is not wrong, so a refusal is no error.
+    // Compiling on other processors disturbs measuring but is not wrong, so a refusal is no error.
     static_cast<void>(::sched_setaffinity(0, sizeof set, &set));
   }
 
@@ -98,7 +98,7 @@ class CompileTeam {
     try {
       compiled.result = compiler.compile(nest);
     } catch (const std::bad_alloc&) {
-      throw;  // says nothing about the candidate
+      throw;  // not a property of the candidate
     } catch (const std::exception& error) {
       compiled.result = Failure{Fault::CompileError, error.what()};
     }
@@ -116,11 +116,11 @@ class CompileTeam {
   std::condition_variable ready_;
   std::vector<std::optional<Compiled>> slots_;
   std::exception_ptr failure_;
-  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+  std::vector<std::jthread> threads_;  // last, so that they are joined before the other members are destroyed
 };
 
-/// Outcomes of `count` programs that `team` compiles: those that compile are measured together, by `measure(kernels)`,
-/// which gives an outcome a kernel.
+/// Measures the `count` programs that `team` compiles: `measure(kernels)` gets those that compiled together and returns
+/// one outcome per kernel.
 template <class Compiler, class Measure>
 [[nodiscard]] std::vector<Outcome> measure_together(CompileTeam<Compiler>& team, std::size_t count,
                                                     const Measure& measure) {

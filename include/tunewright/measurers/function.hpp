@@ -12,8 +12,7 @@
 
 namespace tunewright::measurers {
 
-/// Measures by calling a function: known costs in tests, or any way of running programs that the library does
-/// not know.
+/// Measures by calling a function: for tests with known costs, and for programs that the library cannot run itself.
 ///
 ///   Function<MyProgram> measurer{[](const Task&, const MyProgram& program) { return Outcome{...}; }};
 ///

@@ -16,15 +16,15 @@
 
 namespace tunewright::measurers {
 
-/// Is shown the program of the candidate at a position of the batch; null where it does not lower.
+/// Receives the position of a candidate in the batch and its program, or null if the candidate cannot be lowered.
 template <class Program>
 using ProgramSink = std::function<void(std::size_t, const Program*)>;
 
-/// Lowers candidates, each once, and measures them: one outcome a candidate, in order. A candidate that does not lower
-/// is an `InvalidSchedule` and never reaches the measurer; one whose latency is not above 0 and finite is `Unknown`.
-/// `sink` (may be empty) sees every outcome, as early as the measurer allows; `lowered` (may be empty) sees every
-/// program before any is measured. Throws `std::logic_error` when the measurer does not give one outcome for each
-/// program, to a streaming one's sink included.
+/// Lowers each candidate once and measures the programs; returns one outcome per candidate, in order. A candidate that
+/// cannot be lowered is an `InvalidSchedule` and never reaches the measurer; a latency that is not positive and finite
+/// becomes `Unknown`. `sink` (may be empty) gets every outcome as early as the measurer allows; `lowered` (may be
+/// empty) gets every program before any is measured. Throws `std::logic_error` if the measurer does not return, or does
+/// not report to the sink, exactly one outcome for each program.
 template <SearchSpace S, MeasurerFor<program_t<S>> M>
 [[nodiscard]] std::vector<Outcome> measure_batch(const S& space, const Task& task, M& measurer,
                                                  std::span<const Candidate<config_t<S>>> batch, const OutcomeSink& sink,
@@ -35,7 +35,7 @@ template <SearchSpace S, MeasurerFor<program_t<S>> M>
     try {
       programs.push_back(space.lower(task, batch[slot].config));
     } catch (const std::bad_alloc&) {
-      throw;  // says nothing about the candidate
+      throw;  // not a property of the candidate
     } catch (const std::exception& error) {
       if (lowered) lowered(slot, nullptr);
       outcomes.fail(slot, {Fault::InvalidSchedule, error.what()});

@@ -29,71 +29,72 @@ namespace tunewright::measurers {
 
 namespace mpi {
 
-/// What a measurer remembers between batches.
+/// What a measurer keeps between batches.
 struct State {
-  std::optional<remote::Device> device;  ///< that all of `ranks` have
-  std::vector<int> ranks;                ///< to measure on, lost ones among them
+  std::optional<remote::Device> device;  ///< the device of all `ranks`
+  std::vector<int> ranks;                ///< that measure, including lost ones
   TaskCache<TaskData> tasks;
   std::map<std::uint64_t, Seconds> best;
   std::map<std::uint64_t, CompileTeam<codegen::LlvmCompiler>::Compilers> compilers;  ///< by target
-  std::size_t handed_on = 0;  ///< kernels that another rank, or the same once more, was asked for
+  std::size_t handed_on = 0;  ///< kernels that were sent again after a loss, to any rank
 };
 
 class Batch;
 
 }  // namespace mpi
 
-/// Compiles loop nests with LLVM in rank 0 of an MPI program and measures them on the other ranks, each of which checks
-/// and times kernels in a sandboxed process of its own, by the protocol of workers (docs/design/remote_protocol.md).
+/// Compiles loop nests with LLVM in rank 0 of an MPI program and measures them on the other ranks. Each of these checks
+/// and times kernels in a sandboxed process and follows the protocol of workers (docs/design/remote_protocol.md).
 ///
 ///   measurers::mpi::World world;
 ///   if (!world.is_manager()) return world.serve();
 ///   measurers::Mpi cluster{.world = &world};
 ///   const Task task = program::make_task("matmul", graph, cluster.target().with_threads(1));
 ///
-/// A rank that is lost (ended, silent, or saying what no worker says) costs nothing but time: what it had not measured
-/// is handed to the others. A kernel that is lost more than `retries` times, with its rank or with the process that it
-/// ran in, is `Unknown` and says why.
+/// A lost rank (ended, silent, or violating the protocol) costs only time: the other ranks measure what it had not
+/// finished. A kernel that is lost more than `retries` times, with its rank or with the process that ran it, is
+/// `Unknown` with the reason.
 ///
-/// All ranks must be the same kind of device, because their times stand in one journal; `device_name` chooses where
-/// they are not. Each rank tells what it is before anything else.
+/// All measuring ranks must be devices of the same kind, because their latencies go into one journal; if they differ,
+/// `device_name` selects some of them. Each rank identifies its device in its first message.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
-/// Units:       latencies are seconds a call, `Outcome::compile_time` is that of one thread.
-/// Cost:        a kernel's object code (some KiB) each, `ahead` of them under way to a rank. Rank 0 compiles all, so it
-///              needs as many threads as compiling takes of measuring.
-/// Determinism: inputs are a function of `reference.seed`; latencies are measurements, and outcomes come in any order.
-/// Errors:      `std::invalid_argument` for an option that cannot be followed, and for a task without graph or for
-///              another device, both named; `std::runtime_error` when ranks differ, or none is left.
+/// Units:       latencies are seconds per call; `Outcome::compile_time` is the time on one thread.
+/// Cost:        transfers the object code of each kernel (some KiB); up to `ahead` kernels are in flight per rank. Rank
+///              0 compiles for all ranks, so it needs as many threads as keep them busy.
+/// Determinism: inputs are a function of `reference.seed`; latencies are measurements and arrive in any order.
+/// Errors:      `std::invalid_argument` for invalid options, for a task without a graph, and for a task of another
+///              device (the message names both); `std::runtime_error` if the devices of the ranks differ, or no rank is
+///              left.
 struct Mpi {
-  mpi::World* world = nullptr;  ///< outlives this
+  mpi::World* world = nullptr;  ///< must outlive the measurer
   Protocol protocol = {};
   codegen::CompileOptions compile = {};
   ReferenceData reference = {};
-  std::string device_name{};  ///< measure on ranks alone whose device's identity has this in it; empty: on all
-  std::vector<int> processors = host_processors();  ///< of rank 0, to compile on
-  unsigned compile_threads = 0;                     ///< 0: one a processor
-  unsigned ahead = 3;    ///< kernels sent to a rank before the results of earlier ones are there, 1 to 64
-  unsigned retries = 2;  ///< of a kernel that was lost
-  double connect_timeout_seconds = 60;  ///< for ranks to introduce themselves, and for a message to be taken
-  double reply_grace_seconds = 20;      ///< after `protocol.run_timeout_seconds`, until a rank counts as lost
-  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+  std::string device_name{};  ///< measure only on devices whose identity contains this; empty: on all
+  std::vector<int> processors = host_processors();  ///< of rank 0, for compiling
+  unsigned compile_threads = 0;                     ///< 0: one per processor
+  unsigned ahead = 3;                               ///< kernels in flight per rank, 1 to 64
+  unsigned retries = 2;                             ///< per kernel, after losses
+  double connect_timeout_seconds = 60;              ///< for the ranks' first messages, and for sending one message
+  double reply_grace_seconds = 20;                  ///< after `protocol.run_timeout_seconds`, until a rank is lost
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
 
-  // Run-time state; copies of a measurer share it.
+  // Run-time state, shared by copies of a measurer.
   std::shared_ptr<mpi::State> state = std::make_shared<mpi::State>();
 
   std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
                                const OutcomeSink& sink = {});
 
-  /// Tells the best latency known for `task`, e.g. from a journal.
+  /// Sets the best latency known for `task`, e.g. from a journal.
   void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
 
-  /// What the ranks run on.
+  /// The device of the ranks.
   [[nodiscard]] const remote::Device& device() const;
-  /// A rank's part of its machine, to make tasks for; restrict it with `with_threads`.
+  /// The part of a machine that one rank uses, as a target for tasks; restrict it with `with_threads`.
   [[nodiscard]] const Target& target() const { return device().target; }
 
-  /// What turns programs into latencies here: compiler, kind of timing, and the device.
+  /// Identifies what determines latencies: compiler, timing protocol and device.
   [[nodiscard]] std::string identity() const;
 
  private:
@@ -142,7 +143,7 @@ TUNEWRIGHT_INLINE const remote::Device& Mpi::device() const {
       const remote::Device& one = world->worker(rank, Seconds(connect_timeout_seconds)).device();
       ranks[one.identity()].push_back(rank);
       devices.emplace(one.identity(), one);
-    } catch (const std::runtime_error& error) {  // of the carrier or of the protocol
+    } catch (const std::runtime_error& error) {  // from the carrier or the protocol
       world->lose(rank, error.what());
       losses += "; rank " + std::to_string(rank) + ": " + error.what();
     }
@@ -175,7 +176,7 @@ TUNEWRIGHT_INLINE std::string Mpi::identity() const {
 
 namespace mpi {
 
-/// One batch on its way through the ranks.
+/// The state of one batch in progress.
 class Batch {
  public:
   using Compiler = codegen::LlvmCompiler;
@@ -216,7 +217,7 @@ class Batch {
   struct Rank {
     int number = 0;
     std::deque<std::size_t> under_way;
-    Seconds silence{0};  // in which this process waited for it, and did nothing else
+    Seconds silence{0};  // time during which this process only waited for the rank
   };
 
   void step(CompileTeam<Compiler>& team) {
@@ -252,7 +253,7 @@ class Batch {
       remote::Conversation& worker = m_.world->worker(rank.number, Seconds(m_.connect_timeout_seconds));
       if (rank.under_way.empty()) {
         if (std::uint64_t& key = m_.world->task_key(rank.number); key != task_key_) {
-          key = 0;  // a rank that refuses a task has none
+          key = 0;  // a rank that refused a task has none
           worker.set_task({data_key_, data().size(), task_.target.threads}, data());
           key = task_key_;
         }
@@ -269,7 +270,7 @@ class Batch {
     }
   }
 
-  /// The task's data, computed for the first rank that is not ready for the task.
+  /// The task's data, computed when the first rank needs them.
   const std::vector<char>& data() {
     if (data_.empty()) {
       ReferenceData options = m_.reference;
@@ -290,7 +291,7 @@ class Batch {
       const auto i = static_cast<std::size_t>(result.number);
       outcomes_[i].run_time = result.outcome.run_time;
       const Failure* failure = result.outcome.failure();
-      if (failure != nullptr && failure->fault == Fault::Unknown) return hand_on(i, *failure);
+      if (failure != nullptr && failure->fault == Fault::Unknown) return resend_or_fail(i, *failure);
       finish(i, std::move(result.outcome.result));
     } catch (const remote::Disconnected& error) {
       lose(number, error.what());
@@ -318,13 +319,13 @@ class Batch {
     const std::deque<std::size_t> left = std::move(rank->under_way);
     ranks_.erase(rank);
     for (const std::size_t i : left) {
-      hand_on(i, {Fault::Unknown,
-                  "rank " + std::to_string(number) + " on '" + state_.device->identity() + "' was lost: " + reason});
+      resend_or_fail(i, {Fault::Unknown, "rank " + std::to_string(number) + " on '" + state_.device->identity() +
+                                             "' was lost: " + reason});
     }
   }
 
-  /// A kernel came to nothing without any fault of its own being known.
-  void hand_on(std::size_t i, const Failure& reason) {
+  /// Sends a lost kernel again, or gives it up after `retries` losses.
+  void resend_or_fail(std::size_t i, const Failure& reason) {
     if (items_[i].losses++ >= m_.retries) return finish(i, reason);
     ++state_.handed_on;
     again_.push_back(i);
@@ -339,7 +340,7 @@ class Batch {
     if (sink_) sink_(i, outcome);
   }
 
-  /// Results of this batch must not be taken for those of the next.
+  /// Receives the remaining results, which must not be attributed to the next batch.
   void drain() noexcept {
     for (Rank& rank : ranks_) {
       try {

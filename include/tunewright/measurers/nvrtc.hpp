@@ -37,7 +37,7 @@ namespace nvrtc {
 
 using CompileTeam = measurers::CompileTeam<Compiler>;
 
-/// What a measurer remembers between batches.
+/// What a measurer keeps between batches.
 struct State {
   TaskCache<SharedTask> tasks;
   std::map<std::uint64_t, Seconds> best;
@@ -45,77 +45,78 @@ struct State {
 
 }  // namespace nvrtc
 
-/// Compiles loop nests with NVRTC in this process and measures them on NVIDIA GPUs, in one worker process a
-/// device.
+/// Compiles loop nests with NVRTC in this process and measures them on NVIDIA GPUs, in one worker process per device.
 ///
 /// | what the kernel does                   | outcome                                                     |
 /// | -------------------------------------- | ----------------------------------------------------------- |
-/// | exceeds a limit of the device          | `InvalidSchedule`, before it is compiled where that tells   |
+/// | exceeds a limit of the device          | `InvalidSchedule`, before compiling where it is known then  |
 /// | does not compile, or for another device | `DeviceCompileError`                                       |
-/// | touches memory that is not its own     | `OutOfBounds`: the device traps, red zones are compared     |
-/// | fails in another way, lacks memory     | `RunError`                                                  |
+/// | accesses memory outside its buffers    | `OutOfBounds`: the device traps, red zones are compared     |
+/// | fails otherwise, or lacks memory       | `RunError`                                                  |
 /// | leaves elements unwritten or wrong     | `WrongResult`                                               |
-/// | outlasts `run_timeout_seconds`         | `RunTimeout`; the process is killed                         |
+/// | exceeds `run_timeout_seconds`          | `RunTimeout`; the process is killed                         |
 ///
-/// The driver is loaded when something is measured, by the worker: making a measurer needs no device, and says
-/// nothing about one. A worker that a kernel broke is replaced, context and all. Times are taken on the device,
-/// between events; `Protocol::flush_cache` overwrites twice the second-level cache before each repeat.
+/// The worker loads the driver when something is measured: constructing a measurer needs no device and does not tell
+/// whether there is one. A worker that a kernel broke is replaced together with its context. Times are taken on the
+/// device, between events; `Protocol::flush_cache` overwrites twice the size of the L2 cache before each repeat.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer, ConfirmingMeasurerFor.
-/// Units:       latencies are seconds a run of all kernels of a program, `Outcome::compile_time` that of one thread.
-/// Cost:        a fork when the first is made (do it before starting threads and before using CUDA in this process,
-///              which compiling with NVRTC does; later ones may be made at any time);
-///              50 to 500 ms of compilation a candidate, on threads.
-/// Determinism: inputs are a function of `reference.seed`; latencies are measurements. With several devices,
-///              outcomes come back in order all the same.
-/// Errors:      `std::invalid_argument` for a task for a CPU;
-///              `nvrtc::NoDevice` from measuring where there is no driver or device, or a driver for an older major
-///              version of CUDA than the compiler's, which loads none of its code; the message says what to do.
+/// Units:       latencies are seconds per run of all kernels of a program; `Outcome::compile_time` is the time on one
+///              thread.
+/// Cost:        the first measurer forks (construct it before starting threads and before using CUDA in this process,
+///              which NVRTC does when it compiles; later ones may be constructed at any time); 50 to 500 ms of
+///              compilation per candidate, on threads.
+/// Determinism: inputs are a function of `reference.seed`; latencies are measurements. Outcomes are in order with
+///              several devices, too.
+/// Errors:      `std::invalid_argument` for a task for a CPU; `nvrtc::NoDevice` when measuring without a driver or
+///              device, or with a driver for an older major version of CUDA than the compiler's, which cannot load its
+///              code; the message says what to do.
 struct Nvrtc {
   Protocol protocol = {};
   codegen::CudaOptions code = {};
   std::vector<std::string> compile_flags = {};  ///< for NVRTC
   ReferenceData reference = {};
-  std::vector<int> devices = {0};  ///< numbers of the driver; all of one kind. Read when the measurer is made
-  std::string driver = nvrtc::Driver::system_library;     ///< likewise
-  unsigned compile_threads = 0;                           ///< 0: one a processor, less one a device
-  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+  std::vector<int> devices = {0};                      ///< driver's numbers; all of one kind. Read by the constructor
+  std::string driver = nvrtc::Driver::system_library;  ///< read by the constructor
+  unsigned compile_threads = 0;                        ///< 0: one per processor, less one per device
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
 
-  // Run-time state; copies of a measurer share it.
+  // Run-time state, shared by copies of a measurer.
   std::shared_ptr<nvrtc::Workers> workers = std::make_shared<nvrtc::Workers>(devices, driver);
   std::shared_ptr<nvrtc::State> state = std::make_shared<nvrtc::State>();
 
-  /// Whether there is a device to measure on; `why_unavailable` says why not.
+  /// Whether there is a device to measure on; `why_unavailable` gives the reason if not.
   [[nodiscard]] bool available() const { return why_unavailable().empty(); }
   [[nodiscard]] std::string why_unavailable() const;
-  /// The device as a target to make tasks for. Throws `nvrtc::NoDevice`.
+  /// The device as a target for tasks. Throws `nvrtc::NoDevice`.
   [[nodiscard]] Target target() const { return nvrtc::target_of(common_facts()); }
   [[nodiscard]] nvrtc::DeviceFacts device_facts() const { return common_facts(); }
 
   std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
                                const OutcomeSink& sink = {});
 
-  /// Tells the best latency known for `task`, e.g. from a journal.
+  /// Sets the best latency known for `task`, e.g. from a journal.
   void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
 
-  /// What turns programs into latencies here: compiler, device, driver, clocks, kind of timing.
+  /// Identifies what determines latencies: compiler, device, driver, clocks and timing protocol.
   [[nodiscard]] std::string identity() const;
 
-  /// The best candidates again, in turns on the first device: clocks that drift meet all of them alike.
+  /// Measures the best candidates again, alternately, on the first device, so that drifting clocks affect all of them
+  /// alike.
   [[nodiscard]] std::vector<Outcome> confirm(const Task& task, std::span<const loops::LoopNest> programs,
                                              unsigned rounds = 11);
 
-  /// A finished program, such as one written by hand, under the same protocol and checks.
+  /// Measures a compiled program, e.g. a hand-written one, with the same protocol and checks.
   [[nodiscard]] Outcome measure_code(const Task& task, const codegen::DeviceCode& program);
 
-  /// Machine code for one program, as `measure` would run it, or why there is none.
+  /// Compiles one program to machine code as `measure` does, or returns the reason of the failure.
   [[nodiscard]] std::variant<codegen::DeviceCode, Failure> compile_program(const Task& task,
                                                                            const loops::LoopNest& program) const {
     return compiler_for(task).code(program);
   }
 
  private:
-  /// A compile team with the compilers it works with.
+  /// A compile team and its compilers.
   class Team {
    public:
     Team(const Nvrtc& measurer, const Task& task, std::span<const loops::LoopNest> programs, std::size_t threads);
@@ -131,10 +132,10 @@ struct Nvrtc {
 
   [[nodiscard]] std::size_t team_size() const;
 
-  /// One for the task's architecture; tasks that name none are compiled for the device.
+  /// The compiler for the architecture of the task, or of the device if the task names none.
   [[nodiscard]] nvrtc::Compiler compiler_for(const Task& task) const;
 
-  /// Makes the workers ready for programs of `task`.
+  /// Prepares the workers for programs of `task`.
   void prepare(const Task& task);
 };
 
@@ -165,7 +166,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Nvrtc::measure(const Task& task, std::spa
   Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
   const Team team(*this, task, programs, team_size());
   std::vector<Outcome> outcomes(programs.size());
-  std::mutex mutex;  // of `best` and `sink`
+  std::mutex mutex;  // guards `best` and `sink`
   std::atomic<std::size_t> next{0};
   parallel_for(workers->size(), static_cast<unsigned>(workers->size()), [&](std::size_t device) {
     for (std::size_t i = next++; i < programs.size(); i = next++) {

@@ -41,69 +41,69 @@ struct State;  // orc_state.hpp
 
 /// Compiles loop nests with LLVM in this process and measures them in a worker process.
 ///
-/// Compilation runs on the processors that measuring leaves free, at the same time; when it leaves none, as in
-/// tuning for all cores, batches are compiled and measured in turns of `turn` candidates, so that nothing
-/// disturbs the timing.
+/// Compilation runs at the same time on the processors that measuring leaves free. If it leaves none, as when tuning
+/// for all cores, batches are compiled and measured alternately in turns of `turn` candidates, so that compilation does
+/// not disturb the timing.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
-/// Units:       latencies are seconds a call, `Outcome::compile_time` is that of one thread.
-/// Cost:        a fork when made (do it before starting threads, see `Sandbox`); reference values once a task.
+/// Units:       latencies are seconds per call; `Outcome::compile_time` is the time on one thread.
+/// Cost:        a fork at construction (construct it before starting threads, see `Sandbox`); reference values once per
+///              task.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements.
-/// Errors:      `std::invalid_argument` for a protocol that cannot be followed, a task without graph or for
-///              another kind of device or family of processors, without processors, and for more threads than there
-///              are processors. What is wrong with a program is its `Failure`.
+/// Errors:      `std::invalid_argument` for an invalid protocol, for a task without a graph, for another kind of device
+///              or family of processors, without processors, or for more threads than there are processors. An error of
+///              one program is its `Failure`.
 /// Example:     examples/03_measuring_honestly.cpp shows the protocol and the faults.
 struct OrcJit {
   Protocol protocol = {};
   codegen::CompileOptions compile = {};
   ReferenceData reference = {};
-  std::vector<int> processors = host_processors();  ///< to use at all; kernels run on the first of them
-  unsigned compile_threads = 0;                     ///< 0: one a processor that may compile
-  /// Candidates compiled before they are run, without free processors. Many, since at the end of a turn all threads
-  /// wait for the one that compiles longest; a batch begins with a turn of `first_turn`, and each one is twice as long
-  /// as the one before, so that the first latencies, often of the most promising candidates, are known soon.
+  std::vector<int> processors = host_processors();  ///< that may be used; kernels run on the first of them
+  unsigned compile_threads = 0;                     ///< 0: one per processor left for compiling
+  /// Candidates per turn if no processor is free. Turns are large because at the end of each all threads wait for the
+  /// slowest compilation; a batch begins with a turn of `first_turn`, and each turn is twice as large as the one
+  /// before, so that the first latencies, often of the most promising candidates, are known soon.
   std::size_t turn = 64;
   std::size_t first_turn = 8;
-  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
 
-  // Run-time state; copies of a measurer share it.
+  // Run-time state, shared by copies of a measurer.
   std::shared_ptr<Sandbox> sandbox = orc::new_sandbox();
   std::shared_ptr<orc::State> state = orc::new_state();
 
   std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
                                const OutcomeSink& sink = {});
 
-  /// Tells the best latency known for `task`, e.g. from a journal.
+  /// Sets the best latency known for `task`, e.g. from a journal.
   void note_best(const Task& task, Seconds latency);
 
-  /// What turns programs into latencies here: compiler, processor, kind of timing.
+  /// Identifies what determines latencies: compiler, processor and timing protocol.
   [[nodiscard]] std::string identity() const;
 
-  /// The best candidates again, in turns, which decides between close ones more fairly than measurements
-  /// minutes apart.
+  /// Measures the best candidates again, alternately: fairer among close ones than measurements that are minutes apart.
   [[nodiscard]] std::vector<Outcome> confirm(const Task& task, std::span<const loops::LoopNest> programs,
                                              unsigned rounds = 11);
 
-  /// A finished kernel, such as a library's function for comparison, under the same protocol and checks.
+  /// Measures a compiled kernel, e.g. a library function for comparison, with the same protocol and checks.
   [[nodiscard]] Outcome measure_kernel(const Task& task, const codegen::Kernel& kernel);
-  /// Several finished kernels in turns: ratios between them hold even on a machine whose speed drifts.
+  /// Measures several compiled kernels alternately: their ratios are valid even on a machine whose speed drifts.
   [[nodiscard]] std::vector<Outcome> measure_interleaved(const Task& task, std::span<const codegen::Kernel> kernels,
                                                          unsigned rounds = 11);
 
-  /// Machine code for one program, as `measure` would run it. Throws what the code generator does.
+  /// Compiles one program to machine code as `measure` does. Throws the exceptions of the code generator.
   [[nodiscard]] codegen::Kernel compile_kernel(const Task& task, const loops::LoopNest& program);
 
  private:
   struct Split {
     std::vector<int> run;
-    std::vector<int> compile;  ///< empty when measuring uses all
+    std::vector<int> compile;  ///< empty if measuring uses all
   };
   [[nodiscard]] Split split_processors(const Task& task) const;
 
   using Compilers = std::vector<std::unique_ptr<codegen::LlvmCompiler>>;
   [[nodiscard]] const Compilers& compilers_for(const Task& task, std::size_t count);
 
-  /// Makes the sandbox ready for kernels of `task`.
+  /// Prepares the sandbox for kernels of `task`.
   void prepare(const Task& task);
 };
 
@@ -136,7 +136,7 @@ TUNEWRIGHT_INLINE codegen::Kernel OrcJit::compile_kernel(const Task& task, const
 
 TUNEWRIGHT_INLINE WorkerParts orc_worker_parts() {
   WorkerParts parts;
-  // Made with the first object file, that is in the worker: the tuner's own process never needs it.
+  // Created with the first object file, so only in the worker: the tuner's own process never needs it.
   parts.load = [linker = std::shared_ptr<codegen::KernelLoader>()](std::span<const char> object,
                                                                    const std::string& symbol) mutable -> LoadedObject {
     if (!linker) linker = std::make_shared<codegen::KernelLoader>();

@@ -14,7 +14,7 @@ namespace tunewright::measurers::orc {
 
 using CompileTeam = measurers::CompileTeam<codegen::LlvmCompiler>;
 
-/// What an `OrcJit` remembers between batches.
+/// What an `OrcJit` keeps between batches.
 struct State {
   TaskCache<SharedTask> tasks;
   std::map<std::uint64_t, Seconds> best;                      ///< by task

@@ -18,9 +18,9 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/stats/robust.hpp"
 
-/// What the machine can do at best, measured rather than looked up: clock frequencies depend on the
-/// instructions run, on how many cores run them and on the neighbours of a virtual machine. Take it in the
-/// same run as what is compared with it.
+/// Peak rates of the machine, measured instead of looked up: clock frequencies depend on the instructions, on the
+/// number of active cores and, in a virtual machine, on its neighbours. Measure the peak in the same run as the kernels
+/// that are compared with it.
 namespace tunewright::measurers {
 
 struct PeakOptions {
@@ -31,9 +31,9 @@ struct PeakOptions {
 
 namespace peak {
 
-/// One register each in sixteen independent sums would leave none for the operands, so there are twelve; two
-/// units with a latency of four or five cycles need eight to ten. Written as assembly because the figure must
-/// not depend on the optimisation level or on what the program itself is compiled for.
+/// Number of independent accumulators, one register each. Sixteen would leave no registers for operands; two units with
+/// a latency of four or five cycles need eight to ten. The loop is assembly, because the figure must not depend on
+/// optimisation level or instruction set of the program.
 inline constexpr int chains = 12;
 
 #if defined(__x86_64__)
@@ -44,7 +44,7 @@ inline constexpr int chains = 12;
 #define TUNEWRIGHT_PEAK_ADD(i) "addps %%xmm12, %%xmm" #i "\n\t"
 #define TUNEWRIGHT_PEAK_TURNS(f, g) f(0) g(1) f(2) g(3) f(4) g(5) f(6) g(7) f(8) g(9) f(10) g(11)
 #define TUNEWRIGHT_PEAK_CLEAR(i) "xorps %%xmm" #i ", %%xmm" #i "\n\t"
-// All sums stay zero: arithmetic on zeros takes as long as on other normal numbers.
+// All sums stay zero: arithmetic on zeros is as fast as on other normal numbers.
 #define TUNEWRIGHT_PEAK_LOOP(body, end)                                                                            \
   asm volatile(TUNEWRIGHT_PEAK_EACH(TUNEWRIGHT_PEAK_CLEAR) TUNEWRIGHT_PEAK_CLEAR(12)                               \
                    TUNEWRIGHT_PEAK_CLEAR(13) "1:\n\t" body body body body                                          \
@@ -56,8 +56,8 @@ inline constexpr int chains = 12;
                  "xmm12", "xmm13", "cc")
 #endif
 
-/// Runs `rounds` (at least 1) rounds of four times twelve vector instructions; returns the floating-point
-/// operations done.
+/// Runs `rounds` (at least 1) rounds of four times twelve vector instructions; returns the number of floating-point
+/// operations.
 inline double run(Isa isa, std::uint64_t rounds) {
   const double instructions = 4.0 * chains * static_cast<double>(rounds);
 #if defined(__x86_64__)
@@ -69,8 +69,8 @@ inline double run(Isa isa, std::uint64_t rounds) {
       TUNEWRIGHT_PEAK_LOOP(TUNEWRIGHT_PEAK_EACH(TUNEWRIGHT_PEAK_YMM), "vzeroupper");
       return instructions * 8 * 2;
     case Isa::Sse42:
-      // Without fused instructions, additions and multiplications share the units on some processors and have their
-      // own on others; as many of each, as products have them, show the rate of both.
+      // Without fused instructions, some processors run additions and multiplications on shared units, others on
+      // separate ones; equally many of both, as in matrix products, show the combined rate.
       TUNEWRIGHT_PEAK_LOOP(TUNEWRIGHT_PEAK_TURNS(TUNEWRIGHT_PEAK_MUL, TUNEWRIGHT_PEAK_ADD), "");
       return instructions * 4;
     case Isa::Neon: break;
@@ -90,8 +90,8 @@ inline double run(Isa isa, std::uint64_t rounds) {
 #undef TUNEWRIGHT_PEAK_LOOP
 #endif
 
-/// Calls `work(thread)` on `threads` pinned threads that start together, `repeats` times; returns the seconds
-/// from the start to the end of the last thread, one value a repeat.
+/// Calls `work(thread)` on `threads` pinned threads that start together, `repeats` times; returns the seconds from the
+/// start to the end of the last thread, one value per repeat.
 template <class Work>
 [[nodiscard]] std::vector<double> together(unsigned threads, unsigned repeats, std::span<const int> processors,
                                            const Work& work) {
@@ -136,18 +136,17 @@ inline void require(const Target& target, const PeakOptions& options) {
 
 }  // namespace peak
 
-/// Most float32 operations a second with the target's instruction set and threads: fused multiply-adds on
+/// The highest rate of float32 operations with the target's instruction set and threads: fused multiply-adds on
 /// registers.
 ///
-/// Units:  operations a second; one multiply-add is two. Divide by 1e9 for GFLOP/s.
+/// Units:  operations per second; one multiply-add is two. Divide by 1e9 for GFLOP/s.
 /// Cost:   about `repeats` * `seconds_per_repeat`.
-/// Throws `std::invalid_argument` for a GPU, and when this program's processor lacks the target's
-/// instructions.
+/// Throws `std::invalid_argument` for a GPU, and if this machine's processor lacks the target's instructions.
 [[nodiscard]] inline double peak_flops_per_second(const Target& target, const PeakOptions& options = {}) {
   peak::require(target, options);
   static_cast<void>(host_target().with_isa(target.isa));
   using Clock = std::chrono::steady_clock;
-  // The first round wakes the wide units up; the second tells how many rounds last long enough.
+  // The first round powers up the wide vector units; the second tells how many rounds last long enough.
   std::uint64_t rounds = 100'000;
   static_cast<void>(peak::run(target.isa, rounds));
   const auto start = Clock::now();
@@ -162,7 +161,7 @@ inline void require(const Target& target, const PeakOptions& options) {
   return target.threads * operations_per_thread / stats::median(seconds);
 }
 
-/// Bytes a second that the target's threads read together from memory, each its own 128 MiB.
+/// Bytes per second that the target's threads together read from memory, each from its own 128 MiB.
 [[nodiscard]] inline double memory_read_bytes_per_second(const Target& target, const PeakOptions& options = {}) {
   peak::require(target, options);
   constexpr std::size_t words = (std::size_t{128} << 20) / sizeof(std::uint64_t);

@@ -16,27 +16,25 @@
 
 namespace tunewright::measurers {
 
-/// How the data that kernels of a task run on and are compared with are made.
+/// Options for a task's inputs and expected outputs.
 struct ReferenceData {
   std::uint64_t seed = 0;
-  double full_below_flops =
-      3e8;  ///< smaller tasks are evaluated and compared whole, others at sampled elements; at least 0
-  std::size_t sampled_elements = 4096;  ///< of each output of a larger task, at least 1
-  double sampled_flops = 2e8;           ///< fewer elements where each is this expensive in total, but at least 64
-  double tolerance_factor = 1;          ///< above 0; times `reference::tolerance_for`, of each output
-  unsigned threads = 1;                 ///< does not change the data
+  double full_below_flops = 3e8;        ///< smaller tasks are compared in full, others at sampled elements; at least 0
+  std::size_t sampled_elements = 4096;  ///< per output of a larger task, at least 1
+  double sampled_flops = 2e8;           ///< limit of the cost of sampled elements, of which at least 64 are kept
+  double tolerance_factor = 1;          ///< multiplies `reference::tolerance_for` of each output; positive
+  unsigned threads = 1;                 ///< does not affect the data
 };
 
-/// Hash of all that decides about the data.
+/// Hash of everything that affects the data.
 [[nodiscard]] std::uint64_t stable_hash(const ReferenceData& options);
 
-/// Random inputs and the values of every output of `task`.
+/// Random inputs and the expected values of every output of `task`.
 ///
-/// Sampled elements are the corners, edges, neighbours of tile borders and random ones
-/// (`reference::sample_points`); that nothing was left unwritten is checked for all elements anyway. Throws
-/// `std::invalid_argument` for a task without graph and for options out of their range. Cost: up to a second of
-/// evaluation, once a task.
-/// Determinism: a function of the graph and of the options but `threads`.
+/// Sampled elements are corners, edges, neighbours of tile borders and random ones (`reference::sample_points`);
+/// unwritten elements are detected everywhere in any case. Throws `std::invalid_argument` for a task without a graph
+/// and for options out of range. Cost: up to a second of evaluation per task.
+/// Determinism: a function of the graph and of all options except `threads`.
 [[nodiscard]] TaskData make_task_data(const Task& task, const ReferenceData& options = {});
 
 }  // namespace tunewright::measurers

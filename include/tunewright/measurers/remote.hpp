@@ -27,12 +27,12 @@ namespace tunewright::measurers {
 
 namespace remote {
 
-/// What a measurer remembers between batches.
+/// What a measurer keeps between batches.
 struct State {
   std::unique_ptr<Connection> connection;
-  std::optional<Device> device;  ///< that the first worker had
+  std::optional<Device> device;  ///< of the first worker
   std::size_t workers_started = 0;
-  std::uint64_t task_key = 0;  ///< that the worker is ready for; 0: none
+  std::uint64_t task_key = 0;  ///< of the task that the worker is prepared for; 0: none
   TaskCache<TaskData> tasks;
   std::map<std::uint64_t, Seconds> best;
   std::map<std::uint64_t, CompileTeam<codegen::LlvmCompiler>::Compilers> compilers;  ///< by target
@@ -40,60 +40,61 @@ struct State {
 
 }  // namespace remote
 
-/// Compiles loop nests with LLVM in this process and measures them on another machine, where a command starts a worker
-/// that is reached through standard input and output alone:
+/// Compiles loop nests with LLVM in this process and measures them on another machine. A command starts a worker there,
+/// which communicates only through its standard input and output:
 ///
 ///   measurers::Remote board{.command = {"ssh", "board", "tunewright-worker"}};
 ///   const Task task = program::make_task("matmul", graph, board.target());
 ///
-/// Object code and the task's data travel, once a task; the worker checks and times kernels by the same protocol, each
-/// in its own sandboxed process, so that faults and timeouts are those of `OrcJit`. While it measures, the next
-/// candidates are compiled here.
+/// It transfers object code, and the task's data once per task; the worker checks and times kernels by the same
+/// protocol in its own sandboxed process, so faults and timeouts are those of `OrcJit`. The next candidates are
+/// compiled here while the worker measures.
 ///
-/// A worker that is lost (killed, silent, or saying what no worker says) costs what was not yet measured of its batch:
-/// these outcomes are `Unknown` and say why. It is started again for the next batch, `max_restarts` times. One that
-/// comes back as another device is refused, because its times would be mixed with others'.
+/// If a worker is lost (killed, silent, or violating the protocol), the unmeasured outcomes of its batch are `Unknown`
+/// with the reason. It is started again for the next batch, at most `max_restarts` times. A worker that comes back as
+/// another device is refused, because latencies of two devices must not be mixed.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
-/// Units:       latencies are seconds a call, `Outcome::compile_time` is that of one thread.
-/// Cost:        the command's start once; a kernel's object code (some KiB) each, `ahead` of them under way at a time.
+/// Units:       latencies are seconds per call; `Outcome::compile_time` is the time on one thread.
+/// Cost:        starts the command once; transfers the object code of each kernel (some KiB), up to `ahead` kernels in
+///              flight.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements.
-/// Errors:      `std::invalid_argument` for an option that cannot be followed, and for a task without graph or for
-///              another device than the worker's, both named; `std::runtime_error` when there is no worker, or it was
-///              lost too often.
+/// Errors:      `std::invalid_argument` for invalid options, for a task without a graph, and for a task of another
+///              device than the worker's (the message names both); `std::runtime_error` if the worker cannot be started
+///              or was lost too often.
 struct Remote {
-  std::vector<std::string> command{};  ///< program and arguments; looked for on the PATH
+  std::vector<std::string> command{};  ///< program and arguments; searched on the PATH
   Protocol protocol = {};
   codegen::CompileOptions compile = {};
   ReferenceData reference = {};
-  std::vector<int> processors = host_processors();  ///< of this machine, to compile on
-  unsigned compile_threads = 0;                     ///< 0: one a processor
-  unsigned ahead = 4;  ///< kernels sent before the results of earlier ones are there, 1 to 64
+  std::vector<int> processors = host_processors();  ///< of this machine, for compiling
+  unsigned compile_threads = 0;                     ///< 0: one per processor
+  unsigned ahead = 4;                               ///< kernels in flight, 1 to 64
   unsigned max_restarts = 8;
-  double connect_timeout_seconds = 60;  ///< for the command to start, and for a message to be taken
-  double reply_grace_seconds = 20;      ///< after `protocol.run_timeout_seconds`, until a worker counts as lost
-  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+  double connect_timeout_seconds = 60;  ///< for starting the command, and for sending one message
+  double reply_grace_seconds = 20;      ///< after `protocol.run_timeout_seconds`, until the worker is lost
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
 
-  // Run-time state; copies of a measurer share it.
+  // Run-time state, shared by copies of a measurer.
   std::shared_ptr<remote::State> state = std::make_shared<remote::State>();
 
   std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
                                const OutcomeSink& sink = {});
 
-  /// Tells the best latency known for `task`, e.g. from a journal.
+  /// Sets the best latency known for `task`, e.g. from a journal.
   void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
 
-  /// What the worker runs on; starts it where it does not run.
+  /// The worker's device; starts the worker if it is not running.
   [[nodiscard]] const remote::Device& device() const { return connected().device(); }
-  /// The worker's machine with all its processors, to make tasks for; restrict it with `with_threads`.
+  /// The worker's machine with all its processors, as a target for tasks; restrict it with `with_threads`.
   [[nodiscard]] const Target& target() const { return device().target; }
 
-  /// What turns programs into latencies here: compiler, kind of timing, and the device.
+  /// Identifies what determines latencies: compiler, timing protocol and device.
   [[nodiscard]] std::string identity() const;
 
  private:
   [[nodiscard]] remote::Connection& connected() const;
-  /// Gives up the worker; the text is what became of it.
+  /// Disconnects from the worker; returns a description of how it ended.
   [[nodiscard]] std::string lose(const std::exception& reason) const;
   void set_task(const Task& task);
   void check_options() const;
@@ -176,7 +177,7 @@ TUNEWRIGHT_INLINE void Remote::set_task(const Task& task) {
   const std::uint64_t key = StableHash().add(data_key).add(task.target.threads).value();
   if (state->task_key == key) return;
   const std::vector<char> data = remote::to_bytes(*state->tasks.data_of(task, options, task_cache_bytes));
-  state->task_key = 0;  // a worker that refuses a task has none
+  state->task_key = 0;  // a worker that refused a task has none
   connected().worker().set_task({data_key, data.size(), task.target.threads}, data);
   state->task_key = key;
 }
@@ -259,7 +260,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::sp
     }
     while (!under_way.empty()) receive_one();
   } catch (...) {
-    // Results of this batch must not be taken for those of the next.
+    // Results of this batch must not be attributed to the next.
     if (!under_way.empty()) state->connection.reset();
     throw;
   }

@@ -18,26 +18,26 @@
 
 namespace tunewright::measurers {
 
-/// Answers from recorded measurements instead of running anything, and lets a virtual clock pass the time
-/// they took, so that a study of search policies is exact, repeatable and needs no hardware.
+/// Returns recorded measurements instead of running programs, and advances a virtual clock by the time they took:
+/// studies of search policies are then exact, repeatable, and need no hardware.
 ///
 ///   Replay<Program> replay{.key = [](const Program& p) { return p.key; }};
 ///   replay.load(data::read_journal("table.jsonl").records);
 ///   Tuner<...> tuner{{.measurer = replay, .clock = replay.clock}};      // one clock for both
 ///
-/// Programs with a member `key`, such as `spaces::TableRow`, need no function. A program without a record is
-/// a `Fault::Unknown`: the table does not cover the space, or is of another task or device.
+/// Programs with a member `key`, such as `spaces::TableRow`, need no function. A program without a record gives a
+/// `Fault::Unknown`: the table does not cover the space, or belongs to another task or device.
 ///
 /// Models:      StreamingMeasurerFor<P>.
-/// Cost:        one look-up a program. Determinism: bit-identical.
-/// Errors:      `std::invalid_argument` without `key`, unless programs have one.
+/// Cost:        one look-up per program. Determinism: bit-identical.
+/// Errors:      `std::invalid_argument` without `key`, unless programs have a member of that name.
 template <class P>
 struct Replay {
-  /// Canonical key of a program, as `space.key` gave it when recording.
+  /// Canonical key of a program, as `space.key` returned it for the recorded run.
   std::function<std::uint64_t(const P&)> key = own_key();
-  VirtualClock clock{};  ///< passes compile and run time of every answer
+  VirtualClock clock{};  ///< advanced by compile and run time of every outcome
 
-  /// Adds records of any tasks; of several of one candidate the first counts.
+  /// Adds records of any tasks; the first record of a candidate counts.
   void load(std::span<const Record> records) {
     for (const Record& record : records) answers.try_emplace(place(record.task, record.key), record.outcome);
   }

@@ -28,58 +28,56 @@
 
 namespace tunewright::measurers {
 
-/// Runs, checks and times kernels in a child process, so that one that crashes, hangs or writes anywhere costs
-/// itself only.
+/// Runs, checks and times kernels in a child process, so that a kernel that crashes, hangs or writes out of bounds
+/// affects only itself.
 ///
 /// | what the kernel does                    | outcome                                                  |
 /// | --------------------------------------- | -------------------------------------------------------- |
 /// | reads or writes next to a buffer        | `OutOfBounds`: guard pages trap, red zones are compared  |
 /// | writes to an input                      | `OutOfBounds`: inputs are read-only                      |
-/// | dies of any other signal, exits, throws | `RunError`                                               |
+/// | dies of another signal, exits, throws   | `RunError`                                               |
 /// | leaves elements unwritten or wrong      | `WrongResult`                                            |
-/// | outlasts `run_timeout_seconds`          | `RunTimeout`                                             |
-/// | vanishes without a word                 | `Unknown`                                                |
+/// | exceeds `run_timeout_seconds`           | `RunTimeout`                                             |
+/// | vanishes without a message              | `Unknown`                                                |
 ///
-/// The worker is reused until one of these breaks it and is then replaced. Inputs are the same fresh contents
-/// for each kernel, because none can change them; outputs and workspace are poisoned before the checked call.
+/// The worker is reused until one of these faults breaks it; then it is replaced. All kernels see the same inputs,
+/// because none can change them; outputs and workspace are poisoned before the checked call.
 ///
-/// Construct it early, before the process has threads (see `sandbox::Zygote`); functions measured as native
-/// kernels see the program's globals as they were then. Not for use from two threads at a time. Throws
-/// `std::runtime_error` or `std::system_error` when there is no measuring at all.
-/// Cost: a fork when made; per kernel about 0.2 ms, one call, one pass over the outputs, and the repeats.
+/// Construct it early, before the process has threads (see `sandbox::Zygote`); native kernels see the program's globals
+/// as they were then. Not thread-safe. Throws `std::runtime_error` or `std::system_error` if nothing can be measured.
+/// Cost: a fork at construction; per kernel about 0.2 ms, one call, one pass over the outputs, and the repeats.
 class Sandbox {
  public:
   explicit Sandbox(WorkerParts parts = {}) : zygote_(std::make_shared<sandbox::Zygote>(std::move(parts))) {}
-  /// Workers come from a zygote that others may share; `introduce` is given the socket of each new one first.
+  /// Forks workers from `zygote`, which may be shared; calls `introduce` with the socket of each new worker first.
   Sandbox(std::shared_ptr<sandbox::Zygote> zygote, std::function<void(int socket)> introduce)
       : zygote_(std::move(zygote)), introduce_(std::move(introduce)) {}
   ~Sandbox();
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
 
-  /// Kernels measured from now on belong to `task`; parallel loops have `threads` threads, on `processors`
-  /// where any are given. Throws `std::invalid_argument` for a processor number that cannot be.
+  /// Sets the task of all later kernels; parallel loops run on `threads` threads, on `processors` unless that is empty.
+  /// Throws `std::invalid_argument` for an impossible processor number.
   void set_task(std::shared_ptr<const SharedTask> task, unsigned threads = 1, std::span<const int> processors = {});
   void set_task(const TaskData& data, unsigned threads = 1, std::span<const int> processors = {}) {
     set_task(std::make_shared<const SharedTask>(data), threads, processors);
   }
 
-  /// Checks and times one kernel. `best` is the best latency so far, zero if there is none.
+  /// Checks and times one kernel. `best` is the best latency so far, or zero.
   [[nodiscard]] Outcome measure(const codegen::Kernel& kernel, const Protocol& protocol, Seconds best = Seconds(0));
 
-  /// Times several kernels in turns, `rounds` repeats each, so that a machine that changes speed treats all
-  /// alike: for confirming the best candidates and for ratios against a baseline. Each round starts with
-  /// another kernel.
+  /// Times several kernels alternately, `rounds` repeats each, so that changes of the machine's speed affect all alike:
+  /// for confirming the best candidates and for ratios against a baseline. Each round starts with another kernel.
   [[nodiscard]] std::vector<Outcome> measure_interleaved(std::span<const codegen::Kernel> kernels,
                                                          const Protocol& protocol, unsigned rounds);
 
-  /// What a worker of a device says of it: the bytes of `Reply::detail`, or the reason why there is none.
+  /// What a device's worker reports about the device: the bytes of `Reply::detail`, or a failure.
   [[nodiscard]] std::variant<sandbox::Reply, Failure> describe(double timeout_seconds = 60);
 
   struct Statistics {
     std::size_t workers_started = 0;
     std::size_t kernels_run = 0;
-    int worker_process = 0;  ///< number of the current one, 0 if there is none
+    int worker_process = 0;  ///< id of the current one, 0 if there is none
     int zygote_process = 0;
   };
   [[nodiscard]] Statistics statistics() const {
@@ -101,12 +99,12 @@ class Sandbox {
 
   [[nodiscard]] static std::span<const double> repeats_of(const sandbox::Reply& reply);
 
-  /// Sends a kernel along with `request`.
+  /// Sends a kernel with `request`.
   [[nodiscard]] Answer run(const codegen::Kernel& kernel, const sandbox::Request& request);
 
   [[nodiscard]] Answer ask(const sandbox::Request& request, int fd);
 
-  /// The worker closed its socket without an answer.
+  /// The failure if the worker closed its socket without an answer.
   [[nodiscard]] Failure vanished();
 
   void start_worker();
@@ -115,7 +113,7 @@ class Sandbox {
 
   int end_worker(Seconds grace);
 
-  /// Loads and checks every kernel that has not failed, in a fresh set of numbers.
+  /// Loads, checks and keeps every kernel that has not failed; numbers start at 0.
   void keep(std::span<const codegen::Kernel> kernels, const Protocol& protocol, std::vector<Entry>& entries);
 
   std::shared_ptr<sandbox::Zygote> zygote_;
@@ -139,7 +137,7 @@ namespace tunewright::measurers {
 TUNEWRIGHT_INLINE Sandbox::~Sandbox() {
   try {
     if (worker_) end_worker(Seconds(0));
-  } catch (const std::exception&) {  // the zygote is gone and has taken its workers along
+  } catch (const std::exception&) {  // the zygote is gone, and its workers with it
   }
 }
 
@@ -156,7 +154,7 @@ TUNEWRIGHT_INLINE void Sandbox::set_task(std::shared_ptr<const SharedTask> task,
   task_ = std::move(task);
   threads_ = threads;
   processors_ = wanted;
-  // A worker that cannot take it is replaced with the next kernel.
+  // A worker that cannot receive it is replaced with the next kernel.
   if (worker_ && send_task() && worker_) end_worker(Seconds(0));
 }
 
@@ -188,8 +186,8 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<co
   sandbox::Request request;
   request.kind = sandbox::Request::Kind::Repeat;
   request.protocol = protocol;
-  // Threads of libraries (OpenBLAS for 27 ms) look for more work before they sleep, and would take time from
-  // the kernel whose turn is next.
+  // Threads of libraries (OpenBLAS: for 27 ms) wait for more work before they sleep, and would take time from the
+  // kernel that is next.
   const bool foreign_threads = threads_ > 1 && std::any_of(kernels.begin(), kernels.end(),
                                                            [](const auto& kernel) { return kernel.native != nullptr; });
   request.settle_seconds = foreign_threads ? 0.03 : 0;
@@ -275,7 +273,7 @@ TUNEWRIGHT_INLINE Sandbox::Answer Sandbox::ask(const sandbox::Request& request, 
     case sandbox::Reply::Kind::Done: break;
     case sandbox::Reply::Kind::Failed:
       answer.failure = Failure{answer.reply.fault, answer.reply.detail.data()};
-      // What else such a kernel wrote to, or left half done, is not known.
+      // It is unknown what else such a kernel wrote to or left incomplete.
       if (answer.reply.fault == Fault::OutOfBounds || answer.reply.fault == Fault::RunError) end_worker(Seconds(0));
       break;
     case sandbox::Reply::Kind::Crashed:
@@ -304,7 +302,7 @@ TUNEWRIGHT_INLINE void Sandbox::start_worker() {
   ++workers_started_;
   try {
     if (introduce_) introduce_(worker_->socket.get());
-  } catch (...) {  // a worker that was not told what for must not get requests
+  } catch (...) {  // a worker without its introduction must not get requests
     end_worker(Seconds(0));
     throw;
   }
@@ -347,7 +345,7 @@ TUNEWRIGHT_INLINE void Sandbox::keep(std::span<const codegen::Kernel> kernels, c
       entries[i].failure = answer.failure;
       entries[i].number = number;
       if (!answer.failure) ++number;
-      complete = worker_.has_value();  // a worker that died took the kernels before this one along
+      complete = worker_.has_value();  // a worker that died has lost the kernels before this one
     }
   }
 }

@@ -25,9 +25,9 @@
 
 namespace tunewright::measurers {
 
-/// Checks GPU programs on machines without a GPU: runs their kernels on the CPU, threads in step from barrier to
-/// barrier, and compares the outputs with the reference. Whether a program is right is found out; how fast it
-/// is, only a model can say.
+/// Checks GPU programs on machines without a GPU: runs their kernels on the CPU, with the threads in step from barrier
+/// to barrier, and compares the outputs with the reference. It finds out whether a program is right; only a model can
+/// tell how fast it is.
 ///
 ///   measurers::SimtCheck check;
 ///   check.latency = [machine = measurers::Simulated{}](const Task& task, const loops::LoopNest& nest) {
@@ -43,21 +43,21 @@ namespace tunewright::measurers {
 /// | runs more statements than `max_statements`             | `RunTimeout`      |
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer.
-/// Units:       latencies are those of `latency`; without one each program takes a nanosecond, so that all right
-///              programs are alike.
-/// Cost:        about half a microsecond for each statement that runs; reference values once a task, which are kept
-///              while `task_cache_bytes` hold them. Each program passes `trial` on the virtual clock.
-/// Errors:      `std::invalid_argument` for a task without graph.
+/// Units:       latencies are those of `latency`; without it, every program takes one nanosecond, so that all correct
+///              programs are equal.
+/// Cost:        about half a microsecond per executed statement; reference values once per task, which are cached up to
+///              `task_cache_bytes`. Each program advances the virtual clock by `trial`.
+/// Errors:      `std::invalid_argument` for a task without a graph.
 /// Determinism: a function of the programs and of `reference.seed`.
 struct SimtCheck {
-  std::function<Seconds(const Task&, const loops::LoopNest&)> latency{};  ///< of a program as it was lowered
+  std::function<Seconds(const Task&, const loops::LoopNest&)> latency{};  ///< of a lowered program
   ReferenceData reference{};
-  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
   std::int64_t max_statements = 100'000'000;
-  Seconds trial{0.1};  ///< what a measurement is said to take
+  Seconds trial{0.1};  ///< simulated time of one measurement
   VirtualClock clock{};
 
-  // Run-time state; copies of a measurer share it.
+  // Run-time state, shared by copies of a measurer.
   std::shared_ptr<TaskCache<TaskData>> tasks = std::make_shared<TaskCache<TaskData>>();
 
   [[nodiscard]] std::string identity() const { return "simt check 1"; }
@@ -65,16 +65,16 @@ struct SimtCheck {
   [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
                                              const OutcomeSink& sink = {}) const;
 
-  /// What is found out about one program. Throws `std::invalid_argument` for a task without graph.
+  /// Checks one program. Throws `std::invalid_argument` for a task without a graph.
   [[nodiscard]] Outcome outcome(const Task& task, const loops::LoopNest& nest) const;
 
  private:
-  /// What an output holds where nothing was stored: a number that no computation gives.
+  /// Initial value of outputs: a NaN that no computation produces.
   static constexpr std::uint64_t poison = 0x7ff8'7e57'ab1e'd00dULL;
 
   [[nodiscard]] std::optional<Failure> objection(const Task& task, const loops::LoopNest& nest) const;
 
-  /// Statements that run, where guards are taken to hold.
+  /// Number of executed statements if all guards hold.
   static double statements(const loops::LoopNest& nest, const loops::Body& body);
 
   [[nodiscard]] static std::vector<std::vector<double>> arguments_of(const loops::LoopNest& nest, const TaskData& data);

@@ -22,54 +22,54 @@
 
 namespace tunewright::measurers {
 
-/// An analytic machine: tells the latency of a loop nest without compiling or running it, for studies of search
-/// policies that must be exact, repeatable and quick. Tasks for a GPU target meet an analytic GPU, others an
-/// analytic CPU.
+/// An analytic machine: computes the latency of a loop nest without compiling or running it, for studies of search
+/// policies that must be exact, repeatable and quick. Tasks for a GPU target use an analytic GPU, others an analytic
+/// CPU.
 ///
 ///   measurers::Simulated machine;
 ///   Tuner<recipes::Ansor<spaces::MultiLevelTiling, measurers::Simulated>> tuner{
 ///       {.measurer = machine, .clock = machine.clock}};
 ///
-/// On the CPU each statement costs what is longest, plus a quarter of the rest:
-///   pipes     arithmetic, loads and stores of the innermost unrolled and vectorized loops; operands are
-///             loaded once a tile, accumulators stay in registers while they fit, chains of updates wait;
-///   tensors   instructions of the target's units, in place of the pipes of the loops they stand for: products of tile
-///             registers and of rows, loads of their factors and sums, copies into the order that they read;
-///   branches  of a boundary: a condition each time the loops are entered that decide it, unless code without
-///             loops does;
-///   caches    for L1, L2 and the last level: the lines that the first loop whose footprint does not fit
-///             reaches, each time it is entered.
-/// Loops cost a step unless unrolled, parallel loops a fork and their longest share of iterations. The nest is
-/// the one that code is generated for, `loops::prepare_for_codegen`: zeros inlined into sums are left out where
-/// the lanes of a vector share them, by one condition a tile in the interior and one by one on the boundary,
-/// each for its share of the iterations.
+/// On the CPU, each statement costs its slowest resource plus a quarter of the others:
+///   pipes     arithmetic, loads and stores of the innermost unrolled and vectorized loops (the tile): operands are
+///             loaded once per tile, accumulators stay in registers while they fit, chains of updates wait;
+///   tensors   instructions of the target's tensor units, in place of the pipes of the loops that they replace:
+///             products of tile registers and of rows, loads of factors and sums, copies into the order that they read;
+///   branches  at a boundary: one condition each time the loops that decide it are entered, unless straight-line code
+///             decides it;
+///   caches    for L1, L2 and the last level: the lines that the first loop whose footprint does not fit touches, each
+///             time it is entered.
+/// Loops cost one step per iteration unless they are unrolled; parallel loops cost a fork and the longest share of
+/// their iterations. The machine evaluates the nest for which code is generated, `loops::prepare_for_codegen`: zeros
+/// that are inlined into sums are skipped where the lanes of a vector share them, with one condition per tile in the
+/// interior and one per term on the boundary, each weighted by its share of the iterations.
 ///
-/// On the GPU each kernel adds up, for a block, what its statements ask of the pipes of a multiprocessor:
+/// On the GPU, each kernel adds up, per block, the load that its statements put on the pipes of a multiprocessor:
 ///   issue       every instruction of every warp, arithmetic at the rate of the target's peak;
 ///   banks       shared memory: the words of a warp that fall into the busiest of 32 banks;
 ///   transfers   global memory: the sectors of 32 bytes that a warp touches.
-/// Operands are loaded once a tile of unrolled loops; accumulators, operands and shared memory decide how many
-/// blocks are resident. Copies to shared memory that run d tiles ahead add to these, and the latency of a
-/// lone warp is the longer of what it computes and of 1/d of what it fetches, with one barrier a tile instead
-/// of two. Blocks run in waves, a wave takes the longest pipe of its blocks plus a quarter of the rest, or
-/// the latency of a lone warp where there are too few to hide it. Beside that, memory moves what all blocks
-/// request from the second cache, and from device memory once where a buffer fits that cache.
+/// Operands are loaded once per tile of unrolled loops; accumulators, operands and shared memory determine the
+/// occupancy. Copies to shared memory that run d tiles ahead add to these; the latency of a lone warp is then the
+/// maximum of its computation and 1/d of its fetches, with one barrier per tile instead of two. Blocks run in waves: a
+/// wave takes the slowest pipe of its blocks plus a quarter of the others, or the latency of a lone warp if there are
+/// too few to hide it. Meanwhile memory moves what all blocks request from the L2 cache, and reads a buffer that fits
+/// L2 only once from device memory.
 ///
-/// What it cannot tell: real latencies of any real machine; conflicts between cache sets, prefetching, TLBs;
-/// reuse between statements (a producer computed near its reader saves memory, but not the traffic between
-/// the two); what is in a cache since the last run, so that small problems wait for memory as no repeated
-/// measurement does; guards of tiles that do not divide: those that reach beyond the end are taken to be computed
-/// in full, those that lie beyond it are left out; the share of a boundary that one thread has; the quality of
-/// generated code; on GPUs also divergence of warps, replays of the first cache, clocks that depend on power.
-/// Correct results are taken for granted.
+/// Not modelled: real latencies of any real machine; conflicts between cache sets, prefetching, TLBs; reuse between
+/// statements (a producer computed near its consumer saves memory, but not the traffic between the two); data that are
+/// in a cache since the last run, so that small problems wait for memory as no repeated measurement does; guards of
+/// tiles that do not divide (a tile that reaches beyond the end is computed in full, one that lies beyond it is
+/// skipped); the share of a boundary that one thread has; the quality of generated code; on GPUs also divergence of
+/// warps, replays of L1, and clocks that depend on power. Results are assumed to be correct.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer.
-/// Errors:      a nest beyond the static limits of its target is a `Fault::InvalidSchedule`.
-/// Cost:        tens of microseconds a program, up to a hundred with padding; each passes `trial` on the virtual clock.
-/// Determinism: integer arithmetic on the nest alone: bit-identical anywhere, at any number of threads.
+/// Errors:      a nest that exceeds the static limits of its target is a `Fault::InvalidSchedule`.
+/// Cost:        tens of microseconds per program, up to a hundred with padding; each advances the virtual clock by
+///              `trial`.
+/// Determinism: integer arithmetic on the nest only: bit-identical on any machine and at any number of threads.
 struct Simulated {
   double frequency_hz = 2.5e9;  ///< of the CPU
-  Seconds trial{0.1};           ///< what a measurement is said to take
+  Seconds trial{0.1};           ///< simulated time of one measurement
   simulated::Prices prices{};
   simulated::GpuPrices gpu_prices{};
   loops::CpuLimits limits{};
@@ -77,13 +77,13 @@ struct Simulated {
 
   [[nodiscard]] std::string identity() const { return "simulated cpu 3, gpu 1"; }
 
-  /// Seconds of one run of a nest within limits; infinity where a GPU has no room for a block of it.
+  /// Seconds of one run of a nest within the limits; infinity if no block of it fits the GPU.
   [[nodiscard]] Seconds latency(const loops::LoopNest& nest, const Target& target) const;
 
   [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
                                              const OutcomeSink& sink = {}) const;
 
-  /// What measuring one nest gives.
+  /// The outcome of measuring one nest.
   [[nodiscard]] Outcome outcome(const Target& target, const loops::LoopNest& nest) const;
 };
 

@@ -17,7 +17,7 @@
 #include <immintrin.h>
 #endif
 
-/// How fast the target's threads move data that is as large as a kernel's, measured rather than looked up.
+/// Bandwidth of the target's threads for data as large as a kernel's, measured instead of looked up.
 namespace tunewright::measurers {
 
 namespace stream {
@@ -30,8 +30,8 @@ inline constexpr std::array forms{Form::Copy, Form::Triad, Form::CopyPastCaches,
 }
 
 #if defined(__x86_64__)
-// One function a width, each compiled for its instruction set whatever the program is compiled for. Four vectors an
-// iteration; `count` is a multiple of 64, pointers are aligned to 64 bytes.
+// One function per vector width, compiled for its instruction set independently of the program's options. Four vectors
+// per iteration; `count` is a multiple of 64, pointers are aligned to 64 bytes.
 #define TUNEWRIGHT_STREAM(suffix, isa, lanes, prefix)                                                                  \
   __attribute__((target(isa), noinline)) inline void run_##suffix(Form form, const float* a, const float* b, float* c, \
                                                                   std::size_t count) {                                 \
@@ -67,7 +67,7 @@ inline void run(Isa isa, Form form, const float* a, const float* b, float* c, st
                               " cannot be measured here");
 }
 
-/// Floats on a cache line's boundary.
+/// Floats aligned to cache lines.
 class Array {
  public:
   explicit Array(std::size_t count)
@@ -86,15 +86,15 @@ class Array {
 
 }  // namespace stream
 
-/// Most bytes a second, read and written together, that the target's threads move when they go over `bytes` bytes again
-/// and again: the fastest of copying (c = a) and triad (c = a + 3 b), each with stores into the caches and past them.
-/// Where `bytes` fit into a cache it is that cache's bandwidth, so a kernel has its own working set as reference.
+/// The highest rate, of reads and writes together, at which the target's threads process `bytes` bytes repeatedly: the
+/// best of copy (c = a) and triad (c = a + 3 b), each with ordinary and non-temporal stores. If `bytes` fit into a
+/// cache, it is that cache's bandwidth, so a kernel is compared at its own working set.
 ///
 /// Paper:    McCalpin, Memory bandwidth and machine balance in current high performance computers, IEEE TCCA 1995
-///           (STREAM), whose way of counting this is: what a store reads before it writes does not count.
-/// Deviates: the arrays are as large as the caller says rather than four times the caches; stores past the caches.
-/// Units:    bytes a second. Cost: some 16 repeats of `options.seconds_per_repeat`, the first pass of each included.
-/// Throws `std::invalid_argument` for a GPU, for fewer than 4096 bytes a thread, and when this program's processor
+///           (STREAM). Counts as STREAM does: lines that a store reads before it writes do not count.
+/// Deviates: arrays of the given size instead of four times the caches; non-temporal stores.
+/// Units:    bytes per second. Cost: about 16 times `options.seconds_per_repeat`, including the first pass of each.
+/// Throws `std::invalid_argument` for a GPU, for fewer than 4096 bytes per thread, and if this machine's processor
 /// lacks the target's instructions.
 [[nodiscard]] inline double stream_bytes_per_second(const Target& target, std::uint64_t bytes,
                                                     const PeakOptions& options = {}) {

@@ -13,13 +13,13 @@
 
 namespace tunewright::measurers {
 
-/// Data of tasks, kept for when they come again: a session of many tasks returns to each of them. `Data` is how they
-/// are kept, as `TaskData` in this process or as a `SharedTask` for workers.
+/// Keeps the data of tasks, because a session of many tasks returns to each of them. `Data` is `TaskData` in this
+/// process or `SharedTask` for workers.
 template <class Data>
 class TaskCache {
  public:
-  /// The data of `task` as `options` want them, made when they are not here. Whatever was not asked for longest goes
-  /// while all together take more than `limit_bytes`; the last one stays.
+  /// The data of `task` with `options`, computed if they are not cached. The least recently used data are evicted while
+  /// the total exceeds `limit_bytes`; the last requested data always stay.
   [[nodiscard]] std::shared_ptr<const Data> data_of(const Task& task, const ReferenceData& options,
                                                     std::size_t limit_bytes) {
     const std::uint64_t key = StableHash().add(stable_hash(task)).add(stable_hash(options)).value();

@@ -17,8 +17,8 @@
 
 namespace tunewright::nn {
 
-/// x[0..n) <- exp(x) / sum exp(x). The n numbers start at an address of `Numbers`, and padded(n) of them may
-/// be overwritten: whole vectors round alike wherever a row lies.
+/// x[0..n) <- exp(x) / sum exp(x). The n numbers must start at an address of `Numbers`, and padded(n) of them may be
+/// overwritten: whole vectors round the same wherever a row is stored.
 template <class T>
 void softmax(T* x, std::size_t n) {
   T most = x[0];
@@ -31,7 +31,7 @@ void softmax(T* x, std::size_t n) {
   all *= 1 / sum;
 }
 
-/// d <- dL/dx of softmax, where `y` came out and d is dL/dy.
+/// d <- dL/dx of softmax, for its output `y` and d = dL/dy.
 template <class T>
 void softmax_backward(const T* y, T* d, std::size_t n) {
   T mean = 0;
@@ -39,7 +39,7 @@ void softmax_backward(const T* y, T* d, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) d[i] = y[i] * (d[i] - mean);
 }
 
-/// Multi-head self-attention of each program's rows among themselves, without mask and positions.
+/// Multi-head self-attention among the rows of each program, without mask and positional encoding.
 ///
 ///   [Q K V] = x W_in + b_in;  per head h of width d / heads:  A_h = softmax(Q_h K_h^T / sqrt(d / heads))
 ///   y = [A_1 V_1 ... ] W_out + b_out
@@ -56,14 +56,14 @@ struct SelfAttention {
   struct Trace {
     Matrix<T> projected;              // (R, 3 d): Q, K, V
     Matrix<T> mixed;                  // (R, d)
-    Numbers<T> shares;                // A of every program and head, rows padded
-    std::vector<std::size_t> starts;  // of a program's first A
+    Numbers<T> shares;                // A of every program and head, with padded rows
+    std::vector<std::size_t> starts;  // start of each program's first A
     Matrix<T> d_mixed, d_projected;
     Numbers<T> d_shares;
   };
 
   SelfAttention() = default;
-  /// Throws `std::invalid_argument` when `heads` does not divide `width`.
+  /// Throws `std::invalid_argument` if `heads` does not divide `width`.
   SelfAttention(ParameterLayout& layout, const std::string& name, std::size_t d, std::size_t number_of_heads);
 
   template <class T>
@@ -123,7 +123,7 @@ struct SelfAttention {
       for (std::size_t h = 0; h < heads && n > 0; ++h) f(offsets[p], n, h, t.starts[p] + h * n * padded(n));
     }
   }
-  // The rows of a program and the columns of head h, in block `which` of `width` columns.
+  // The rows of a program, and the columns of head h in block `which` of `width` columns.
   template <class T>
   View<T> part(Matrix<T>& m, std::size_t first, std::size_t n, std::size_t which, std::size_t h) const {
     return m.view().block(first, n, which * width + h * (width / heads), width / heads);

@@ -23,8 +23,8 @@ namespace tunewright::nn {
 
 /// The network of models::BiLstmAttention, for width d.
 ///
-///   rows (R, D) -Linear-> e (R, d) -`layers` BidirectionalLstm of d cells a way-> [f, b] (R, 2 d);  s = f +
-///   b + e -ReadOut, `steps` times-> (P, d) -Linear-> (P, heads)
+///   rows (R, D) -Linear-> e (R, d) -`layers` BidirectionalLstm with d cells per direction-> [f, b] (R, 2 d)
+///   s = f + b + e -ReadOut, `steps` times-> (P, d) -Linear-> (P, heads)
 ///
 /// Layers: "encoder.input", "encoder.lstm.<l>.forward", "encoder.lstm.<l>.backward", "attention", "output".
 template <class T>

@@ -9,22 +9,21 @@
 
 namespace tunewright::nn {
 
-/// What a pass through a network is for.
+/// Options of one pass through a network.
 struct Pass {
-  bool training = false;  ///< statistics of the batch are used and gathered; every program is thinned by itself
-  float dropout = 0;      ///< share of units left out, in [0, 1)
-  Rng rng{};              ///< of this step of training, or of this thinned copy of the network
+  bool training = false;  ///< batch statistics are used and updated; each program has its own dropout
+  float dropout = 0;      ///< probability of dropping a unit, in [0, 1)
+  Rng rng{};              ///< of this training step, or of this dropout sample of the network
 };
 
-/// Leaves out units at random and multiplies the others by 1 / (1 - share).
+/// Drops units at random and multiplies the others by 1 / (1 - share).
 ///
-/// While training, every program loses other units. When predicting, all programs lose the same: a pass is
-/// one thinned network, scores of a pass can be compared, and a program's score does not depend on its
-/// neighbours.
+/// In training, each program drops other units. In prediction, all programs drop the same units: a pass is one sample
+/// of the network, its scores can be compared, and the score of a program does not depend on the others in the batch.
 ///
 /// Paper: Srivastava et al., JMLR 2014; at prediction: Gal and Ghahramani, ICML 2016.
-/// Determinism: which units are left out depends on the pass, `layer`, the program's position in the
-///              mini-batch and the unit only.
+/// Determinism: the dropped units depend only on the pass, `layer`, the unit and, in training, the position of the
+///              program in the mini-batch.
 template <class T>
 void dropout(const Pass& pass, std::uint64_t layer, std::size_t first_program, Matrix<T>& h, Matrix<T>& mask) {
   if (pass.dropout <= 0) return;
@@ -42,7 +41,7 @@ void dropout(const Pass& pass, std::uint64_t layer, std::size_t first_program, M
   array(h.data(), h.size()) *= array(mask.data(), mask.size());
 }
 
-/// `d` is dL/d(thinned h) and becomes dL/dh.
+/// `d` is dL/d(output of dropout) and becomes dL/dh.
 template <class T>
 void dropout_backward(const Pass& pass, const Matrix<T>& mask, Matrix<T>& d) {
   if (pass.dropout > 0) array(d.data(), d.size()) *= array(mask.data(), mask.size());

@@ -13,11 +13,10 @@
 
 namespace tunewright::nn {
 
-/// Divides every column by its largest magnitude in the training set (by 1 where that is 0), so that networks
-/// see numbers in [-1, 1]. Beyond that, four times the largest magnitude is as far as it goes, infinity
-/// included; what is not a number counts as 0.
+/// Divides every column by its largest finite magnitude in the training set (by 1 if that is 0), so that network inputs
+/// are in [-1, 1]. Larger values, including infinity, are clamped to 4 times the largest magnitude; NaN becomes 0.
 ///
-/// Deviates: TenSet and Pruner divide by the maximum, which is the same for their columns: none is negative.
+/// Deviates: TenSet and Pruner divide by the maximum, which is the same for their columns, because none is negative.
 struct InputScale {
   std::vector<float> magnitude;  ///< [D], positive
 
@@ -38,7 +37,7 @@ struct InputScale {
     return scale;
   }
 
-  /// out[i] = row[first + i], scaled.
+  /// out[i] = row[first + i], scaled and clamped.
   template <class T>
   void apply(std::span<const float> row, std::size_t first, std::size_t count, T* out) const {
     for (std::size_t i = 0; i < count; ++i) {
@@ -49,7 +48,7 @@ struct InputScale {
   }
 };
 
-/// Some programs of a batch, chosen by position.
+/// A selection of the programs of a batch, by position.
 struct Programs {
   const FeatureBatch* x = nullptr;
   std::span<const std::uint32_t> positions;

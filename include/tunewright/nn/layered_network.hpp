@@ -10,8 +10,8 @@
 
 namespace tunewright::nn {
 
-/// What all networks say of themselves: the sizes of what goes in and comes out, and their parameters. A network
-/// derives from it and lays out its layers in `layout_`.
+/// The common interface of networks: input and output sizes and parameters. A network derives from it and adds its
+/// layers to `layout_`.
 template <class T>
 class LayeredNetwork {
  public:
@@ -20,7 +20,7 @@ class LayeredNetwork {
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
   [[nodiscard]] const ParameterLayout& layout() const noexcept { return layout_; }
   [[nodiscard]] std::size_t heads() const noexcept { return heads_; }
-  /// Numbers beside the parameters that training keeps; networks with some say so themselves.
+  /// Count of non-parameters that training stores, such as batch statistics; networks that have some hide this member.
   [[nodiscard]] std::size_t statistics() const noexcept { return 0; }
   [[nodiscard]] Weights<T> initial(const Rng& rng) const {
     Weights<T> weights{Numbers<T>(layout_.size()), {}};

@@ -15,10 +15,10 @@ namespace tunewright::nn {
 /// Shapes: x (R, in), W (in, out), b [out], y (R, out). Weights and biases start uniform in
 /// [-1 / sqrt(in), 1 / sqrt(in)].
 ///
-/// All layers work alike: they hold shapes and places only. `forward` reads the network's parameters and
-/// writes what the next layer and `backward` need; `backward` takes dL/dy, adds dL/dW to the same places of
-/// `gradient` and writes dL/dx. Both are templates over the number type, so that tests can compare gradients
-/// with finite differences in double.
+/// All layers work alike: they hold only shapes and offsets. `forward` reads the network's parameters and writes what
+/// the next layer and `backward` need; `backward` takes dL/dy, adds dL/dW at the same offsets of `gradient`, and writes
+/// dL/dx. Both are templates over the number type, so that tests can compare gradients with finite differences in
+/// double.
 struct Linear {
   std::size_t in = 0, out = 0;
   std::size_t weight = 0, bias = 0;
@@ -52,7 +52,7 @@ struct Linear {
       array(y.row(r), out) = (array(y.row(r), out) + array(parameters + bias, out)).max(T{0});
   }
 
-  /// `dx` is null where nothing below learns.
+  /// `dx` is null if no layer below learns.
   template <class T>
   void backward(const T* parameters, T* gradient, const Matrix<T>& x, const Matrix<T>& dy, Matrix<T>* dx) const {
     add_transposed_multiply<T>(x.view(), dy.view(), View<T>{gradient + weight, in, out, out});
@@ -63,7 +63,7 @@ struct Linear {
   }
 };
 
-/// d = dL/dy becomes dL/dx of y = max(x, 0), where `y` is what came out.
+/// d = dL/dy becomes dL/dx of y = max(x, 0), where `y` is the output.
 template <class T>
 void relu_backward(const Matrix<T>& y, Matrix<T>& d) {
   array(d.data(), d.size()) = (array(y.data(), y.size()) > T{0}).select(array(d.data(), d.size()), T{0});
@@ -76,7 +76,7 @@ struct Residual {
   Residual() = default;
   Residual(ParameterLayout& layout, const std::string& name, std::size_t width) : inner(layout, name, width, width) {}
 
-  /// `active` keeps max(x W + b, 0) for `backward`.
+  /// `active` stores max(x W + b, 0) for `backward`.
   template <class T>
   void forward(const T* parameters, const Matrix<T>& x, Matrix<T>& active, Matrix<T>& y) const {
     inner.forward_relu(parameters, x, active);

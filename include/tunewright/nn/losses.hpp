@@ -18,7 +18,7 @@ namespace tunewright::nn {
 /// Losses of one list of n programs; each adds dL/ds to `gradient` and returns L.
 namespace losses {
 
-/// Positions by falling value; equal ones in the order given.
+/// Positions by descending value; equal values keep their order.
 template <class T>
 [[nodiscard]] std::vector<std::uint32_t> descending(std::span<const T> value) {
   std::vector<std::uint32_t> order(value.size());
@@ -28,14 +28,15 @@ template <class T>
   return order;
 }
 
-/// Pairs count by what swapping their ranks would change of the discounted cumulative gain, DCG:
+/// LambdaRank: each pair is weighted by the change of the discounted cumulative gain (DCG) if its two ranks were
+/// swapped:
 ///
 ///   D_i = log2(1 + rank of i by score, from 1);   G_i = (2^y_i - 1) / (highest DCG of any order)
 ///   L = - sum over y_i > y_j of |1/D_i - 1/D_j| |G_i - G_j| log2 sigmoid(s_i - s_j)
 ///
-/// Ranks count as constants in the gradient. Equal scores are ranked in the order given.
+/// Ranks are constants in the gradient. Equal scores are ranked in the given order.
 /// Paper:    Burges, From RankNet to LambdaRank to LambdaMART, MSR-TR-2010-82; TenSet, NeurIPS 2021.
-/// Deviates: TenSet cuts the sigmoid off at 1e-10, where its pairs stop learning; ours go on.
+/// Deviates: TenSet clamps the sigmoid at 1e-10, below which its pairs have no gradient; here they keep it.
 /// Cost:     O(n^2), vectorised.
 template <class T>
 T lambda_rank(std::span<const T> score, std::span<const T> y, std::span<T> gradient) {
@@ -54,7 +55,7 @@ T lambda_rank(std::span<const T> score, std::span<const T> y, std::span<T> gradi
     gain[i] = (std::exp2(y[by_label[i]]) - 1) / most;
     s[i] = score[by_label[i]];
   }
-  // Sorted by label, i is never worse than what follows; pairs of equal labels have equal gains and vanish.
+  // Sorted by label, so i is never worse than what follows; pairs of equal labels have equal gains and contribute 0.
   const T log2_e = static_cast<T>(1.4426950408889634);
   Eigen::Array<T, Eigen::Dynamic, 1> weight(static_cast<Eigen::Index>(n)), wrong(static_cast<Eigen::Index>(n));
   T loss = 0;
@@ -78,7 +79,7 @@ T lambda_rank(std::span<const T> score, std::span<const T> y, std::span<T> gradi
   return loss * log2_e;
 }
 
-/// L = - mean over pairs with y_i > y_j of log2 sigmoid(s_i - s_j).
+/// RankNet: L = - mean over pairs with y_i > y_j of log2 sigmoid(s_i - s_j).
 /// Paper: Burges et al., Learning to rank using gradient descent, ICML 2005. O(n^2).
 template <class T>
 T pairwise(std::span<const T> score, std::span<const T> y, std::span<T> gradient) {
@@ -102,7 +103,7 @@ T pairwise(std::span<const T> score, std::span<const T> y, std::span<T> gradient
   return loss;
 }
 
-/// sum w (s - y)^2 / n, with w = y if `weighted`, else 1.
+/// Squared error: sum w (s - y)^2 / n, with w = y if `weighted`, else 1.
 template <class T>
 T mean_squared(std::span<const T> score, std::span<const T> y, bool weighted, std::span<T> gradient) {
   T loss = 0;
@@ -115,7 +116,7 @@ T mean_squared(std::span<const T> score, std::span<const T> y, bool weighted, st
   return loss;
 }
 
-/// sum max(q (y - s), (q - 1) (y - s)) / n.
+/// Pinball loss of quantile q: sum max(q (y - s), (q - 1) (y - s)) / n.
 template <class T>
 T pinball(std::span<const T> score, std::span<const T> y, T q, std::span<T> gradient) {
   T loss = 0;
@@ -130,8 +131,8 @@ T pinball(std::span<const T> score, std::span<const T> y, T q, std::span<T> grad
 
 }  // namespace losses
 
-/// The loss of one head. Labels that are not numbers are missing: they add nothing. Ranking losses without
-/// `across_tasks` add up over the tasks in `group` ([n], or empty for one task).
+/// The loss of one head. NaN labels are missing and contribute nothing. Ranking losses without `across_tasks` are
+/// summed over the tasks in `group` ([n], or empty for one task).
 template <class T>
 T loss_of(const Training& training, std::span<const T> score, std::span<const T> y,
           std::span<const std::uint32_t> group, std::span<T> gradient) {

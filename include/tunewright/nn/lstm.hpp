@@ -18,26 +18,26 @@
 
 namespace tunewright::nn {
 
-/// Rows of several programs step by step: first the first row of every program, then the second of those that
-/// have two, ... Programs with more rows come first, so those active in step t are the first `active(t)` of
-/// every step before.
+/// The rows of several programs ordered by time step: first the first row of every program, then the second of those
+/// that have two, ... Programs with more rows come first, so the programs active in step t are the first `active(t)` of
+/// every earlier step.
 struct TimeOrder {
-  std::vector<std::uint32_t> starts;  ///< place of the first row of step t; [steps + 1]
-  std::vector<std::uint32_t> row;     ///< row at a place; [R]
+  std::vector<std::uint32_t> starts;  ///< place of the first row of each step; [steps + 1]
+  std::vector<std::uint32_t> row;     ///< row at each place; [R]
 
   [[nodiscard]] std::size_t steps() const noexcept { return starts.size() - 1; }
   [[nodiscard]] std::size_t active(std::size_t t) const noexcept { return starts[t + 1] - starts[t]; }
 
-  /// Takes the lengths from the offsets of ragged rows.
+  /// Derives the order from the offsets of ragged rows.
   void set(std::span<const std::uint32_t> offsets);
-  /// out[place] = rows[row at that place]; padding is zero.
+  /// out[place] = rows[row at that place]; padding becomes zero.
   template <class T>
   void sort(const Matrix<T>& rows, Matrix<T>& out) const {
     out.resize(rows.rows(), rows.columns());
     for (std::size_t i = 0; i < row.size(); ++i) std::copy_n(rows.row(row[i]), rows.columns(), out.row(i));
     std::fill(out.row(row.size()), out.row(out.rows()), T{0});
   }
-  /// The way back; padding is zero.
+  /// The inverse permutation; padding becomes zero.
   template <class T>
   void unsort(const Matrix<T>& sorted, Matrix<T>& out) const {
     out.resize(sorted.rows(), sorted.columns());
@@ -46,11 +46,11 @@ struct TimeOrder {
   }
 };
 
-/// One step of a long short-term memory of n cells.
+/// One step of a long short-term memory (LSTM) with n cells.
 ///
 ///   [i f o] = sigmoid(gates), g = tanh(gates);   c <- f c + i g;   h = o tanh(c)
 ///
-/// `gates` [4 n], in the order i f o g, holds sums on entry and activations on return; `tanh_c` [n] is kept
+/// `gates` [4 n], in the order i f o g, holds the sums on entry and the activations on return; `tanh_c` [n] is stored
 /// for `lstm_cell_backward`. Paper: Hochreiter and Schmidhuber, 1997, with forget gates (Gers et al., 2000).
 template <class T>
 void lstm_cell(T* gates, T* c, T* h, T* tanh_c, std::size_t n) {
@@ -63,8 +63,8 @@ void lstm_cell(T* gates, T* c, T* h, T* tanh_c, std::size_t n) {
   array(h, n) = array(gates + 2 * n, n) * array(tanh_c, n);
 }
 
-/// `dh` is dL/dh; `dc` comes as dL/dc of the step after and leaves as that of the step before, whose c was
-/// `c_before`. `d_gates` [4 n] becomes the gradient of the sums.
+/// `dh` is dL/dh; `dc` is dL/dc of the later step on entry and of the earlier step, whose c was `c_before`, on return.
+/// `d_gates` [4 n] becomes the gradient of the sums.
 template <class T>
 void lstm_cell_backward(const T* gates, const T* c_before, const T* tanh_c, const T* dh, T* dc, T* d_gates,
                         std::size_t n) {
@@ -79,13 +79,11 @@ void lstm_cell_backward(const T* gates, const T* c_before, const T* tanh_c, cons
   }
 }
 
-/// A long short-term memory along the rows of each program, from the first to the last or the other way
-/// round.
+/// An LSTM along the rows of each program, forwards or backwards.
 ///
-/// Shapes: x (R, in) in time order, y (R, hidden). Parameters: input (in, 4 hidden) with one bias, recurrent
-///         (hidden, 4 hidden), all initially within 1 / sqrt(hidden).
-/// Cost:   all input products are one matrix product; the recurrent ones one a step, over the active
-///         programs.
+/// Shapes: x (R, in) in time order, y (R, hidden). Parameters: input (in, 4 hidden) with one bias, recurrent (hidden, 4
+/// hidden), all initially uniform within 1 / sqrt(hidden).
+/// Cost:   one matrix product for all inputs, and one per step, over the active programs, for the recurrent part.
 struct Lstm {
   Linear input;
   std::size_t hidden = 0, recurrent = 0;
@@ -101,7 +99,7 @@ struct Lstm {
   Lstm() = default;
   Lstm(ParameterLayout& layout, const std::string& name, std::size_t in, std::size_t cells, bool backwards);
 
-  /// Writes the states into `y`, (R, hidden) of a matrix that may be wider.
+  /// Writes the states into `y`, (R, hidden), which may be part of a wider matrix.
   template <class T>
   void forward(const T* w, const Matrix<T>& x, const TimeOrder& order, Trace<T>& t,
                std::type_identity_t<View<T>> y) const {
@@ -131,7 +129,7 @@ struct Lstm {
     }
   }
 
-  /// Adds dL/dx to `dx` unless that is null.
+  /// Adds dL/dx to `dx` unless `dx` is null.
   template <class T>
   void backward(const T* w, T* g, const Matrix<T>& x, const TimeOrder& order, Trace<T>& t,
                 std::type_identity_t<View<const T>> dy, Matrix<T>* dx) const {
@@ -140,7 +138,7 @@ struct Lstm {
     std::fill(t.d_gates.row(rows), t.d_gates.row(x.rows()), T{0});
     t.dh.resize(programs, hidden);
     t.dh.fill(T{0});
-    t.c.fill(T{0});  // from here on dL/dc
+    t.c.fill(T{0});  // from here on, t.c is dL/dc
     for (std::size_t i = order.steps(); i-- > 0;) {
       const std::size_t step = reverse ? order.steps() - 1 - i : i;
       const std::size_t first = order.starts[step], n = order.active(step);
@@ -170,7 +168,7 @@ struct Lstm {
   }
 };
 
-/// Two of them side by side: y (R, 2 hidden) = [forward, backward].
+/// Two LSTMs, one per direction: y (R, 2 hidden) = [forward, backward].
 struct BidirectionalLstm {
   std::array<Lstm, 2> way;
 

@@ -11,12 +11,12 @@
 
 namespace tunewright::nn {
 
-/// Numbers whose address does not decide which of them are handled by vector instructions: those round
-/// differently, and results must not change with where the system puts an array.
+/// Numbers with aligned storage. Vector and scalar instructions round differently, and the address decides which
+/// elements vector instructions process; results must not depend on where an array is allocated.
 template <class T>
 using Numbers = std::vector<T, Eigen::aligned_allocator<T>>;
 
-/// A row-major matrix in somebody else's memory; row r starts `stride` numbers after row r - 1.
+/// A view of a row-major matrix; row r starts `stride` numbers after row r - 1.
 template <class T>
 struct View {
   T* data = nullptr;
@@ -35,9 +35,8 @@ struct View {
   }
 };
 
-/// A row-major matrix without gaps that keeps its memory when it shrinks: the batches of a training differ in
-/// their number of rows, and fetching megabytes from the system for each costs more than filling them.
-/// Values are indeterminate after `resize`.
+/// A contiguous row-major matrix that keeps its memory when it shrinks: mini-batches differ in their number of rows,
+/// and allocating megabytes for each costs more than filling them. Values are indeterminate after `resize`.
 template <class T>
 class Matrix {
  public:
@@ -68,8 +67,8 @@ class Matrix {
   Numbers<T> values_;
 };
 
-/// Rows are padded to a multiple of this. The kernels of a matrix product round differently in their
-/// remainder loops, so without padding a program's score would depend on its place in the batch.
+/// Rows are padded to a multiple of this. Matrix product kernels round differently in their remainder loops, so without
+/// padding the score of a program would depend on its position in the batch.
 inline constexpr std::size_t row_block = 16;
 
 [[nodiscard]] constexpr std::size_t padded(std::size_t rows) noexcept {
@@ -81,7 +80,7 @@ using ArrayMap = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;
 template <class T>
 using ConstArrayMap = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
 
-/// n numbers as something that is added, multiplied, ... element by element.
+/// n numbers as an Eigen array for element-wise arithmetic.
 template <class T>
 [[nodiscard]] ArrayMap<T> array(T* data, std::size_t n) {
   return {data, static_cast<Eigen::Index>(n)};
@@ -104,10 +103,10 @@ auto map(View<T> view) {
 
 }  // namespace matrix_detail
 
-// The products that layers are made of. All matrix multiplications of the library's networks go through
-// these, which keeps the instantiations of Eigen, and with them the time to compile, few. Floats take the
-// processor's widest vectors where `vector_product` has them. Eigen treats small products and products with
-// vectors apart, and rounds them by where they lie in memory; these are written out here.
+// The products of layers. All matrix products of the networks call these functions, which keeps the instantiations of
+// Eigen, and thus compile times, few. Floats use the processor's widest vectors if `vector_product` has them. Small
+// products and products with vectors are written out here, because Eigen handles these separately and rounds them
+// depending on their addresses.
 
 namespace matrix_detail {
 
@@ -118,7 +117,7 @@ template <class T>
   return (array(a, n) * array(b, n)).sum();
 }
 
-/// False where `vector_product` cannot be used.
+/// Returns false if `vector_product` cannot be used.
 template <class T>
 [[nodiscard]] bool multiply_vectors(View<const T> a, bool transpose_a, View<const T> b, bool transpose_b, View<T> out,
                                     bool add) {
@@ -169,7 +168,7 @@ void multiply_transposed(std::type_identity_t<View<const T>> a, std::type_identi
   matrix_detail::map(out).noalias() += matrix_detail::map(a) * matrix_detail::map(b).transpose();
 }
 
-/// out += a^T b, (K, M) (K, N): what a batch of K rows adds to the gradient of a weight.
+/// out += a^T b, (K, M) (K, N): the gradient of a weight for a batch of K rows.
 template <class T>
 void add_transposed_multiply(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
                              View<T> out) {

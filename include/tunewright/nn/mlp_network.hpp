@@ -47,7 +47,7 @@ class MlpNetwork : public LayeredNetwork<T> {
     output_ = Linear(layout_, "output", hidden, heads);
   }
 
-  /// What the constructor was given, by name; `of_shape` turns it into a network again.
+  /// The constructor's arguments by name; `of_shape` constructs the network from them.
   [[nodiscard]] NetworkShape shape() const { return {{"columns", columns_}, {"hidden", hidden_}, {"heads", heads_}}; }
   template <class ByName>
   [[nodiscard]] static MlpNetwork of_shape(ByName&& by) {

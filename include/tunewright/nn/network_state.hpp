@@ -19,14 +19,14 @@
 
 namespace tunewright::nn {
 
-/// What a model that is a network has learned, and everything such models have in common. `Shape` is what the
-/// network is built from; it is stored with the weights.
+/// The learned state of a model that is a network, and the operations common to such models. `Shape` has the arguments
+/// from which the network is constructed; it is stored with the weights.
 template <class Network>
 class NetworkState {
  public:
   using T = typename Network::Scalar;
 
-  /// How a model trains; `who` is named in messages.
+  /// How to train; `who` is named in error messages.
   struct How {
     const char* who;
     const Training& training;
@@ -44,7 +44,7 @@ class NetworkState {
   [[nodiscard]] const Weights<T>& weights() const noexcept { return weights_; }
   [[nodiscard]] const InputScale& scale() const noexcept { return scale_; }
 
-  /// Learns `labels` (P, heads of `network`), NaN where one is not known, from nothing.
+  /// Trains from new initial weights on `labels` (P, heads of `network`), NaN if unknown.
   void fit(const How& how, Network network, const FeatureBatch& x, std::span<const T> labels,
            std::span<const std::uint32_t> group) {
     NetworkState next;
@@ -55,7 +55,7 @@ class NetworkState {
     *this = std::move(next);
   }
 
-  /// Learns on from what is known.
+  /// Continues training from the current weights.
   void continue_fit(const How& how, const FeatureBatch& x, std::span<const T> labels,
                     std::span<const std::uint32_t> group, const Continuation& from) {
     check_width(how.who, "train_from_current", x);
@@ -65,7 +65,7 @@ class NetworkState {
     *this = std::move(next);
   }
 
-  /// Takes over what a file held. Throws `std::runtime_error` when the numbers do not fit the network.
+  /// Sets the state read from a file. Throws `std::runtime_error` if the numbers do not fit the network.
   void restore(Network network, InputScale scale, Weights<T> weights) {
     if (weights.parameters.size() != network.layout().size() || weights.statistics.size() != network.statistics())
       throw std::runtime_error("the weights do not fit the shape of the network");
@@ -74,7 +74,7 @@ class NetworkState {
     weights_ = std::move(weights);
   }
 
-  /// Scores of one head, thinned if `pass` says so.
+  /// Scores of one head, with dropout if `pass` has it.
   void predict(const char* who, const FeatureBatch& x, std::size_t head, const Pass& pass, unsigned threads,
                std::span<float> score) const {
     std::fill(score.begin(), score.end(), -std::numeric_limits<float>::infinity());
@@ -85,7 +85,7 @@ class NetworkState {
     for (const std::uint32_t p : described(x)) score[p] = 0;
   }
 
-  /// The last hidden layer, one row a program. Before the first fit: the sums of the program's rows.
+  /// The last hidden layer, one row per program. Before the first fit: the sums of the program's rows.
   [[nodiscard]] FeatureBatch embed(const char* who, const FeatureBatch& x, unsigned threads) const {
     const std::size_t width = network_ ? network_->embedding_width() : x.columns();
     std::vector<float> values(x.programs() * width, 0.0F);
@@ -127,7 +127,7 @@ class NetworkState {
     trainer.train(Lesson<T>{&x, &scale_, described(x), labels, group}, frozen, weights_);
   }
 
-  // Calls use(trace, program, row) for every described program, in parts of a fixed size.
+  // Calls use(trace, program, row) for every program that has rows, in parts of fixed size.
   template <class Use>
   void run(const char* who, const char* what, const FeatureBatch& x, const Pass& pass, unsigned threads,
            Use&& use) const {
@@ -137,7 +137,7 @@ class NetworkState {
     constexpr std::size_t part_size = 64;
     const std::size_t parts = (programs.size() + part_size - 1) / part_size;
     const std::size_t wanted = threads == 0 ? hardware_threads() : threads;
-    // A helper must find about a millisecond of work to be worth starting.
+    // A thread is worth starting for about a millisecond of work.
     const std::size_t helpers = std::min(wanted, parts / 2 + 1);
     std::vector<typename Network::Trace> traces(helpers);
     ThreadTeam team(static_cast<unsigned>(helpers));

@@ -24,7 +24,7 @@ struct LayerNorm {
     shift = layout.add(name + ".shift", 1, width, 0, 0);
   }
 
-  /// `standard` keeps (x - mean) / sqrt(variance + 1e-5), `inverse` the factors [R], for `backward`.
+  /// Stores (x - mean) / sqrt(variance + 1e-5) in `standard` and the factors [R] in `inverse`, for `backward`.
   template <class T>
   void forward(const T* w, const Matrix<T>& x, Matrix<T>& standard, std::vector<T>& inverse, Matrix<T>& y) const {
     standard.resize(x.rows(), width);
@@ -62,27 +62,26 @@ struct LayerNorm {
   }
 };
 
-/// y = gain (x - mean) / sqrt(variance + 1e-5) + shift, with mean and variance of each column over the
-/// programs of the mini-batch while training, and their running averages (a tenth of each batch's, the
-/// variance unbiased) when predicting.
+/// y = gain (x - mean) / sqrt(variance + 1e-5) + shift. In training, mean and variance of each column are those over
+/// the programs of the mini-batch; in prediction, their running averages (with weight 0.1 for each batch, and the
+/// unbiased variance).
 ///
-/// A mini-batch lies in shards, so this works in steps: `moments` of each shard, `join` of all, `forward`;
-/// and on the way back `sums`, `join_backward`, `backward`. Moments are joined in the order of the shards.
+/// A mini-batch is divided into shards, so this works in steps: `moments` of each shard, `join` of all, `forward`; for
+/// the gradient `sums`, `join_backward`, `backward`. Moments are joined in the order of the shards.
 ///
 /// Paper:  Ioffe and Szegedy, Batch normalization, ICML 2015; joining: Chan et al., 1979.
-/// Shapes: x (P, width), of which padding takes no part. `statistics` are `width` means, then as many
-///         variances.
+/// Shapes: x (P, width), without padding rows. `statistics` are `width` means, then as many variances.
 struct BatchNorm {
   std::size_t width = 0, gain = 0, shift = 0;
 
   template <class T>
   struct Trace {
-    std::size_t programs = 0;  // of the shard
-    T all = 1;                 // programs of the mini-batch
-    Matrix<T> moments;         // (2, width): mean and summed square distance from it, of the shard
-    Matrix<T> used;            // (2, width): mean and 1 / sqrt(variance + 1e-5) that x is normalised by
+    std::size_t programs = 0;  // in the shard
+    T all = 1;                 // programs in the mini-batch
+    Matrix<T> moments;         // (2, width), of the shard: mean and sum of squared distances from it
+    Matrix<T> used;            // (2, width): the mean and 1 / sqrt(variance + 1e-5) used
     Matrix<T> standard;        // (P, width)
-    Matrix<T> sums;            // (2, width): of dL/dy and of dL/dy standard; first of the shard, then of all
+    Matrix<T> sums;            // (2, width): sums of dL/dy and of dL/dy * standard; first of the shard, then of all
   };
 
   BatchNorm() = default;
@@ -103,7 +102,7 @@ struct BatchNorm {
     for (std::size_t p = 0; p < programs; ++p) spread += (array(x.row(p), width) - mean).square();
   }
 
-  /// Tells every shard mean and variance of all, and moves the running ones.
+  /// Gives mean and variance of the mini-batch to every shard, and updates the running averages.
   template <class T>
   void join(std::span<Trace<T>* const> shards, T* running) const {
     Matrix<T> joined(2, width);
@@ -125,7 +124,7 @@ struct BatchNorm {
       shard->all = all;
     }
   }
-  /// What predicting normalises by.
+  /// Mean and scale that prediction uses.
   template <class T>
   void use_running(const T* running, Trace<T>& t) const {
     t.used.resize(2, width);

@@ -13,14 +13,14 @@
 
 namespace tunewright::nn {
 
-/// Moves weights against their gradient. The state of a weight depends on that weight's gradients alone, so
-/// ranges may be stepped one by one, in any order and by several threads.
+/// Updates weights by their gradient. The state of a weight depends only on its own gradients, so ranges may be updated
+/// one by one, in any order and by several threads.
 ///
-///   g <- c g + decay w                     c shortens the whole gradient to clip_norm
+///   g <- c g + decay w                     c scales the whole gradient down to the norm clip_norm
 ///   Sgd:   v <- momentum v + g;            w <- w - rate v
 ///   Adam:  m <- 0.9 m + 0.1 g;  v <- 0.999 v + 0.001 g^2
 ///          w <- w - rate (m / (1 - 0.9^t)) / (sqrt(v / (1 - 0.999^t)) + 1e-8)
-///   with decoupled_decay, w <- w - rate decay w instead of the term in g
+///   with decoupled_decay: w <- w - rate decay w instead of the term in g
 ///
 /// Paper: Kingma and Ba, ICLR 2015; decoupled: Loshchilov and Hutter, ICLR 2019.
 template <class T>
@@ -31,7 +31,7 @@ class Stepper {
         first_(training.optimiser == Optimiser::Adam || training.momentum > 0 ? parameters : 0),
         second_(training.optimiser == Optimiser::Adam ? parameters : 0) {}
 
-  /// Begins a step at learning rate `rate` for a gradient of Euclidean norm `norm`.
+  /// Begins a step with learning rate `rate` for a gradient of Euclidean norm `norm`.
   void begin(float rate, double norm) {
     ++step_;
     rate_ = static_cast<T>(rate);
@@ -66,12 +66,12 @@ class Stepper {
 
  private:
   Training training_;
-  Numbers<T> first_, second_;  // moments
+  Numbers<T> first_, second_;  // first and second moments
   int step_ = 0;
   T rate_ = 0, shorten_ = 1;
 };
 
-/// The ranges cut into pieces small enough to share among threads; the cut does not depend on their number.
+/// Divides ranges into pieces that threads can share; the division does not depend on the number of threads.
 [[nodiscard]] inline std::vector<ParameterRange> pieces_of(std::span<const ParameterRange> ranges) {
   constexpr std::size_t most = 16384;
   std::vector<ParameterRange> pieces;

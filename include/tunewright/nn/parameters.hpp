@@ -14,7 +14,7 @@
 
 namespace tunewright::nn {
 
-/// One matrix of weights (or, with one row, a vector) and where it starts in the vector of all parameters.
+/// One weight matrix (or, with one row, a vector) and its offset in the vector of all parameters.
 struct ParameterBlock {
   std::string name;  ///< "<layer>.<what>", e.g. "encoder.0.weight"
   std::size_t first = 0;
@@ -26,7 +26,7 @@ struct ParameterBlock {
   [[nodiscard]] std::size_t size() const noexcept { return rows * columns; }
 };
 
-/// The numbers a network is built from, by name.
+/// The numbers from which a network is constructed, by name.
 using NetworkShape = std::vector<std::pair<std::string, std::size_t>>;
 
 /// Positions [first, last) of the vector of all parameters.
@@ -37,21 +37,21 @@ struct ParameterRange {
   bool operator==(const ParameterRange&) const = default;
 };
 
-/// Which weights a network has. All of them lie in one vector, in the order of `add`, so that copying,
-/// averaging, clipping and storing a network are loops over numbers; layers only remember where theirs start.
+/// The layout of a network's weights. All of them are in one vector, in the order of `add`, so that copying, averaging,
+/// clipping and storing a network are loops over numbers; layers store only offsets.
 class ParameterLayout {
  public:
-  /// Returns where the block starts.
+  /// Returns the offset of the new block.
   std::size_t add(std::string name, std::size_t rows, std::size_t columns, float low, float high);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::span<const ParameterBlock> blocks() const noexcept { return blocks_; }
 
-  /// What remains when the blocks whose names begin with one of `frozen` are taken out, neighbours joined.
-  /// Throws `std::invalid_argument` for a prefix that no block has.
+  /// All ranges except the blocks whose names begin with one of `frozen`; adjacent ranges are merged. Throws
+  /// `std::invalid_argument` for a prefix that matches no block.
   [[nodiscard]] std::vector<ParameterRange> without(std::span<const std::string> frozen) const;
 
-  /// Draws all parameters. Each block has a stream of its own: its values do not depend on the other blocks.
+  /// Draws all parameters. Each block has its own random stream, so its values do not depend on other blocks.
   template <class T>
   void initialise(const Rng& rng, std::span<T> parameters) const {
     for (std::size_t b = 0; b < blocks_.size(); ++b) {

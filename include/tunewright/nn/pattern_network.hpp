@@ -26,11 +26,12 @@ namespace tunewright::nn {
 /// The network of models::PatternAware, for hidden = H.
 ///
 ///   statement rows (S columns) -Linear-ReLU-Linear-ReLU-> H -sum of each program-> (P, H)
-///   dataflow rows (F columns) -Linear-ReLU-> H / 4 -Linear-ReLU-> H / 2 = t;  t + SelfAttention(t) -sum->
-///   (P, H / 2) both side by side -Linear-ReLU-> H -BatchNorm-> -2 Residual-> -Linear-> (P, heads)
+///   dataflow rows (F columns) -Linear-ReLU-> H / 4 -Linear-ReLU-> H / 2 = t
+///   t + SelfAttention(t) -sum of each program-> (P, H / 2)
+///   both concatenated -Linear-ReLU-> H -BatchNorm-> -2 Residual-> -Linear-> (P, heads)
 ///
-/// Column 0 of a row says which of the two it is (0 or 1), columns 1 to S are those of statements, the last F
-/// those of dataflow.
+/// Column 0 of a row is its kind (0: statement, 1: dataflow), columns 1 to S are those of statements, and the last F
+/// columns those of dataflow.
 ///
 /// Layers: "statements.0", "statements.1", "dataflow.0", "dataflow.1", "dataflow.attention", "fuse", "norm",
 /// "trunk.0", "trunk.1", "output".
@@ -121,7 +122,7 @@ class PatternNetwork : public LayeredNetwork<T> {
     output_.forward(w, t.after[1], t.score);
   }
 
-  /// Both halves in one, which is all that prediction takes.
+  /// Both halves, as prediction needs them.
   void forward(const T* w, const T* statistics, const Pass& pass, Trace& t) const {
     forward_lower(w, pass, t);
     forward_upper(w, statistics, pass, t);

@@ -26,8 +26,8 @@ namespace tunewright::nn {
 ///   rows (R, D) -Linear-ReLU, four times-> W / 4, W / 2, W, W = e;  a = e + SelfAttention(e);  2 Residual
 ///   each head: -Linear-ReLU, three times-> W, W / 2, W / 4 -Linear-> (R, 1) -sum of each program-> (P, 1)
 ///
-/// The last linear layer is applied after the sum, to the sum of its inputs and the number of rows, which is
-/// the same. The embedding is that sum of the first head, [W / 4].
+/// The last linear layer is applied after the sum, to the sum of its inputs and the number of rows, which gives the
+/// same result. The embedding is that sum of the first head, [W / 4].
 ///
 /// Layers: "encoder.0" to "encoder.3", "attention", "trunk.0", "trunk.1", "head.<h>.0" to "head.<h>.3".
 template <class T>
@@ -139,13 +139,13 @@ class PrimitiveNetwork : public LayeredNetwork<T> {
     return p + 1 < t.offsets.size() ? static_cast<T>(t.offsets[p + 1] - t.offsets[p]) : T{0};
   }
 
-  // All rows of a program lose the same units.
+  // All rows of a program drop the same units.
   void thin_rows(const Pass& pass, Trace& t) const {
     if (pass.dropout <= 0) return;
     const std::size_t programs = t.offsets.size() - 1;
     t.scratch.resize(programs, width_);
     t.scratch.fill(T{1});
-    dropout(pass, 0, t.first_program, t.scratch, t.d);  // scratch becomes the factors
+    dropout(pass, 0, t.first_program, t.scratch, t.d);  // scratch becomes the dropout factors
     segment_spread<T>(t.scratch, t.offsets, t.rows.rows(), t.mask);
     array(t.after[1].data(), t.after[1].size()) *= array(t.mask.data(), t.mask.size());
   }

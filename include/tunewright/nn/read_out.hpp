@@ -19,7 +19,8 @@
 
 namespace tunewright::nn {
 
-/// Reads the rows s of a program several times, each time looking at what the readings before call for.
+/// Attention over the rows s of a program, repeated several times; each query depends on the results of the previous
+/// ones.
 ///
 ///   z = mean of the program's rows;  h = c = 0;  `steps` times:
 ///     q = h + z;  per head: a = softmax over rows of q . s;  r = sum of a s
@@ -27,7 +28,7 @@ namespace tunewright::nn {
 ///   y = h + z
 ///
 /// Paper:  Vinyals et al., Matching networks, NeurIPS 2016 (full context embeddings).
-/// Shapes: s (R, d), y (P padded, d). 8 d^2 + 4 d parameters, initially within 1 / sqrt(d).
+/// Shapes: s (R, d), y (P padded, d). 8 d^2 + 4 d parameters, initially uniform within 1 / sqrt(d).
 struct ReadOut {
   std::size_t width = 0, heads = 0, steps = 0;
   Linear input;
@@ -37,19 +38,19 @@ struct ReadOut {
   struct Step {
     Matrix<T> query, sum;                  // q and q + r
     Numbers<T> shares;                     // a of every program and head, padded
-    Matrix<T> gates, c_before, tanh_c, h;  // of the cells
+    Matrix<T> gates, c_before, tanh_c, h;  // of the LSTM cells
   };
   template <class T>
   struct Trace {
     Matrix<T> mean;
-    std::vector<std::size_t> starts;  // of a program's shares
+    std::vector<std::size_t> starts;  // start of each program's attention weights
     std::vector<Step<T>> steps;
     Matrix<T> c, projected, d_gates, d_sum, dh, dc, d_query, d_mean;
     Numbers<T> d_shares;
   };
 
   ReadOut() = default;
-  /// Throws `std::invalid_argument` when `number_of_heads` does not divide `d`.
+  /// Throws `std::invalid_argument` if `number_of_heads` does not divide `d`.
   ReadOut(ParameterLayout& layout, const std::string& name, std::size_t d, std::size_t number_of_heads,
           std::size_t times);
 
@@ -113,7 +114,7 @@ struct ReadOut {
       multiply_transposed<T>(t.d_gates.view(), View<const T>{w + input.weight, width, 4 * width, 4 * width},
                              t.d_mean.view(), true);
       multiply_transposed<T>(t.d_gates.view(), recurrent_of(w), t.d_sum.view());
-      t.dh = t.d_sum;  // dL/dq: of q itself, then through the shares
+      t.dh = t.d_sum;  // dL/dq: directly, then through the attention weights
       each_head(offsets, t, [&](std::size_t p, std::size_t n, std::size_t column, std::size_t start) {
         const T* a = step.shares.data() + start;
         if (t.d_shares.size() < n) t.d_shares.resize(n);

@@ -10,8 +10,8 @@
 
 namespace tunewright::nn {
 
-// Ragged rows: program p owns the rows offsets[p] .. offsets[p + 1]. Matrices of rows and of programs may
-// have more rows than that; those are padding, whose values mean nothing and whose gradients are zero.
+// Ragged rows: program p owns the rows offsets[p] to offsets[p + 1] - 1. Matrices of rows and of programs may have more
+// rows; these are padding, with meaningless values and zero gradients.
 
 /// out[p] = sum of the rows of program p; padding becomes zero. (R, D) -> (P padded, D).
 template <class T>
@@ -26,7 +26,7 @@ void segment_sum(const Matrix<T>& rows, std::span<const std::uint32_t> offsets, 
   }
 }
 
-/// The gradient of `segment_sum`: every row gets that of its program. (P padded, D) -> (rows, D).
+/// The gradient of `segment_sum`: every row gets the gradient of its program. (P padded, D) -> (rows, D).
 template <class T>
 void segment_spread(const Matrix<T>& d_out, std::span<const std::uint32_t> offsets, std::size_t rows,
                     Matrix<T>& d_rows) {

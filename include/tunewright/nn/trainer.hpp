@@ -22,17 +22,17 @@
 
 namespace tunewright::nn {
 
-/// What a network learns from. Programs without rows are not listed in `programs`.
+/// A training set. Programs without rows are not listed in `programs`.
 template <class T>
 struct Lesson {
   const FeatureBatch* x = nullptr;
   const InputScale* scale = nullptr;
   std::vector<std::uint32_t> programs;   ///< positions in x
-  std::span<const T> labels;             ///< (P, heads); NaN: not known
+  std::span<const T> labels;             ///< (P, heads); NaN: unknown
   std::span<const std::uint32_t> group;  ///< [P] or empty
 };
 
-/// The weights of a network, and what it gathered that is not learned by gradient (statistics of batches).
+/// The weights of a network, and the numbers it collects outside of gradient descent (statistics of batches).
 template <class T>
 struct Weights {
   Numbers<T> parameters;
@@ -41,17 +41,17 @@ struct Weights {
 
 /// Trains any network by mini-batches of whole programs.
 ///
-/// A mini-batch is cut into shards of programs, as many as its size asks for, whatever the number of threads.
-/// Every layer works on all rows of a shard at once; a shard has its own gradient, and the gradients are
-/// added in the order of the shards.
+/// A mini-batch is divided into shards of programs; their number depends on its size, not on the number of threads.
+/// Every layer processes all rows of a shard at once; each shard has its own gradient, and the gradients are added in
+/// the order of the shards.
 ///
-/// A network N offers `layout()`, `heads()`, `Scalar`, and a `Trace`: what one shard keeps between
+/// A network N has `layout()`, `heads()`, `Scalar`, and a `Trace`, which stores the state of one shard between
 ///   load(programs, trace)                                reads features
 ///   forward(parameters, statistics, pass, trace)         writes trace.score (P padded, heads)
 ///   backward(parameters, gradient, pass, trace)          reads trace.d_score, adds to gradient
-/// with `trace.first_program` the position of the shard in its mini-batch. A network whose layers look at the
-/// whole mini-batch has `join`, called between the halves `forward_lower` and `forward_upper`, and
-/// `join_backward` between `backward_upper` and `backward_lower`.
+/// where `trace.first_program` is the position of the shard in its mini-batch. A network with layers that depend on the
+/// whole mini-batch also has `join`, called between the halves `forward_lower` and `forward_upper`, and
+/// `join_backward`, called between `backward_upper` and `backward_lower`.
 ///
 /// Determinism: bit-identical for equal data, options and seed at any number of threads.
 template <class Network>
@@ -63,7 +63,7 @@ class Trainer {
   Trainer(const Network& network, const Training& training, float dropout, std::uint64_t seed, unsigned threads)
       : network_(network), training_(training), dropout_(dropout), rng_(seed), team_(threads) {}
 
-  /// Changes `weights` except for the frozen layers.
+  /// Changes all `weights` outside the frozen layers.
   void train(const Lesson<T>& lesson, std::span<const std::string> frozen, Weights<T>& weights) {
     const std::size_t n = lesson.programs.size();
     if (n == 0) return;
@@ -90,7 +90,7 @@ class Trainer {
     }
   }
 
-  /// One pass forward and back over `batch`; afterwards `gradient()` is that of the returned loss.
+  /// Forward and backward pass over `batch`; afterwards `gradient()` is the gradient of the returned loss.
   double gradient_of(const Lesson<T>& lesson, std::span<const std::uint32_t> batch, const Pass& pass,
                      Weights<T>& weights) {
     constexpr std::size_t programs_a_shard = 64, most_shards = 8;
@@ -141,7 +141,7 @@ class Trainer {
   }
 
  private:
-  // Sums up the shards' gradients in the first one; returns the Euclidean norm of the sum.
+  // Adds up the shards' gradients in the first one; returns the Euclidean norm of the sum.
   double add_shards(std::span<const ParameterRange> pieces) {
     squares_.assign(pieces.size(), 0.0);
     team_.for_each(pieces.size(), [&](std::size_t i, unsigned) {
@@ -153,7 +153,7 @@ class Trainer {
     return std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
   }
 
-  // Fills d_score of every shard.
+  // Computes d_score of every shard; returns the loss.
   double losses_of(const Lesson<T>& lesson, std::span<const std::uint32_t> batch) {
     const std::size_t n = batch.size(), heads = network_.heads();
     score_.resize(n);

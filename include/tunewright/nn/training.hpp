@@ -12,12 +12,12 @@
 
 namespace tunewright::nn {
 
-/// What training makes small. y is the label, s the score, n the programs of a mini-batch.
+/// The loss function. y is the label, s the score, n the number of programs of a mini-batch.
 enum class Loss : std::uint8_t {
-  LambdaRank,           ///< wrong order counts by what it costs the discounted cumulative gain
-  Pairwise,             ///< -log2 sigmoid(s_i - s_j) averaged over pairs with y_i > y_j (RankNet)
+  LambdaRank,           ///< pairs in wrong order, weighted by the change of the discounted cumulative gain
+  Pairwise,             ///< RankNet: mean of -log2 sigmoid(s_i - s_j) over pairs with y_i > y_j
   MeanSquared,          ///< sum (s - y)^2 / n
-  WeightedMeanSquared,  ///< sum y (s - y)^2 / n: fast programs count more, failed ones not at all (Ansor)
+  WeightedMeanSquared,  ///< sum y (s - y)^2 / n: fast programs weigh more, failed ones nothing (Ansor)
   Quantile,             ///< sum max(q (y - s), (q - 1) (y - s)) / n, minimal at the quantile q of y
 };
 
@@ -26,56 +26,56 @@ enum class Optimiser : std::uint8_t {
   Sgd,   ///< stochastic gradient descent, with `Training::momentum`
 };
 
-/// How the learning rate changes from epoch e = 0 to the last.
+/// The learning rate in epoch e, from 0 to the last.
 enum class Schedule : std::uint8_t {
   Constant,
-  Step,    ///< times `step_factor` every `step_epochs`
-  Cosine,  ///< times (1 + cos(pi e / epochs)) / 2
+  Step,    ///< multiplied by `step_factor` every `step_epochs`
+  Cosine,  ///< multiplied by (1 + cos(pi e / epochs)) / 2
 };
 
-/// How a network is trained. The values are those of TenSet's multilayer perceptron, which Pruner and TLP
-/// took over; `least_steps` is ours.
+/// How a network is trained. The defaults are those of TenSet's multilayer perceptron, also used by Pruner and TLP,
+/// except for `least_steps`.
 struct Training {
   Loss loss = Loss::LambdaRank;
-  float quantile = 0.5F;             ///< of Loss::Quantile, in (0, 1)
-  bool across_tasks = true;          ///< ranking losses order the whole mini-batch; false: programs of one task only
-  unsigned epochs = 50;              ///< passes over the data, at least 1
-  unsigned least_steps = 300;        ///< few programs give few mini-batches an epoch: then more epochs
-  std::size_t batch_programs = 512;  ///< in a mini-batch, at least 1
+  float quantile = 0.5F;       ///< for Loss::Quantile, in (0, 1)
+  bool across_tasks = true;    ///< ranking losses compare all pairs of a mini-batch; false: only pairs of one task
+  unsigned epochs = 50;        ///< passes over the data, at least 1
+  unsigned least_steps = 300;  ///< more epochs if few programs give few mini-batches per epoch
+  std::size_t batch_programs = 512;  ///< per mini-batch, at least 1
   Optimiser optimiser = Optimiser::Adam;
-  float learning_rate = 7e-4F;   ///< above 0
-  float momentum = 0;            ///< of Optimiser::Sgd, in [0, 1)
-  float weight_decay = 1e-6F;    ///< this times the weight is added to its gradient, at least 0
-  bool decoupled_decay = false;  ///< shrink the weight by learning_rate * weight_decay instead (AdamW)
-  float clip_norm = 0.5F;        ///< longer gradients are shortened to this Euclidean norm; 0: never
+  float learning_rate = 7e-4F;   ///< positive
+  float momentum = 0;            ///< for Optimiser::Sgd, in [0, 1)
+  float weight_decay = 1e-6F;    ///< times the weight is added to its gradient; at least 0
+  bool decoupled_decay = false;  ///< subtract learning_rate * weight_decay * weight instead (AdamW)
+  float clip_norm = 0.5F;        ///< maximum Euclidean norm of the gradient; 0: no limit
   Schedule schedule = Schedule::Constant;
-  unsigned step_epochs = 3;      ///< of Schedule::Step, at least 1
-  float step_factor = 0.5F;      ///< of Schedule::Step, in (0, 1]
-  unsigned patience_epochs = 0;  ///< stop after so many without a better smoothed loss; 0: never
+  unsigned step_epochs = 3;      ///< for Schedule::Step, at least 1
+  float step_factor = 0.5F;      ///< for Schedule::Step, in (0, 1]
+  unsigned patience_epochs = 0;  ///< stop after as many without a new minimum of the smoothed loss; 0: never
 
-  /// Throws `std::invalid_argument` for values out of range. `who` is named in the message.
+  /// Throws `std::invalid_argument` for values out of range; `who` is named in the message.
   void check(const char* who) const;
 
-  /// Epochs that `batches` mini-batches an epoch make of `epochs` and `least_steps`.
+  /// Number of epochs for `batches` mini-batches per epoch, from `epochs` and `least_steps`.
   [[nodiscard]] unsigned epochs_of(std::size_t batches) const;
 
   [[nodiscard]] float learning_rate_in(unsigned epoch, unsigned all_epochs) const;
 };
 
-/// What is kept of a network that goes on learning.
+/// What a network keeps when it continues to learn.
 struct Continuation {
-  std::vector<std::string> frozen{};  ///< layers whose names begin with one of these keep their bits
-  bool refit_input_scale = false;     ///< scale inputs by the new data instead of what was learned from
+  std::vector<std::string> frozen{};  ///< layers whose names begin with one of these are not changed
+  bool refit_input_scale = false;     ///< compute the input scale from the new data; false: keep the old one
 };
 
-/// Tells when a loss has stopped falling: its smoothed value l <- 0.95 l + 0.05 loss has no new minimum at
-/// the ends of `patience` epochs in a row. (TenSet's rule.)
+/// TenSet's early stopping: stops if the smoothed loss l <- 0.95 l + 0.05 loss has no new minimum at the ends of
+/// `patience` consecutive epochs.
 class EarlyStopping {
  public:
   explicit EarlyStopping(unsigned patience) : patience_(patience) {}
 
   void batch(double loss);
-  /// Ends an epoch; whether to stop.
+  /// Ends an epoch; returns whether to stop.
   bool epoch();
 
  private:

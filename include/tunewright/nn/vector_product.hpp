@@ -5,15 +5,15 @@
 #include <cstddef>
 #include <utility>
 
-/// Products of float matrices by multiply-adds of 512 or 256 bits, on processors that have them, whatever the program
-/// is compiled for: consumers of headers seldom name their machine to the compiler, and a training that keeps to
-/// 128-bit vectors takes several times as long.
+/// Products of float matrices with 512-bit or 256-bit fused multiply-adds on processors that have them, independently
+/// of the program's compile options: users of headers seldom pass `-march`, and training with 128-bit vectors takes
+/// several times as long.
 ///
-/// Determinism: an element is one chain of fused multiply-adds in the order of k, so both widths give the same bits,
-/// wherever in a matrix the element is.
+/// Determinism: each element is one chain of fused multiply-adds in the order of k, so both widths give the same bits,
+///              at any position in a matrix.
 namespace tunewright::nn::vector_product {
 
-/// Element (r, c) lies at `data[r * row + c * column]`.
+/// Element (r, c) is at `data[r * row + c * column]`.
 struct Operand {
   const float* data = nullptr;
   std::size_t row = 0, column = 1;
@@ -21,15 +21,15 @@ struct Operand {
 
 #if defined(__x86_64__)
 
-inline constexpr std::size_t panel_depth = 256;  ///< of b, which stays in L1
+inline constexpr std::size_t panel_depth = 256;  ///< rows of the panel of b, which stays in L1
 
-// The same functions for either width: what they are compiled for is part of their declaration.
+// The same functions for both widths: the target instructions are part of their declaration.
 //
-//   tile       `rows` x `vectors * lanes` elements of out: its own values, or 0 unless `add`, and a b[k] for one k
-//              after the other; rows of b lie `panel_row` apart
-//   copy       a panel, rows of `panel_columns`, from rows that lie `from_row` apart
-//   transpose  the same from columns that lie `column` apart, by blocks of `lanes` x `lanes` in registers; of the depth
-//              whole blocks only, and returns how much that is
+//   tile       out (rows x vectors * lanes) = a b, plus the old values if `add`, one k after the other; rows of b are
+//              `panel_row` apart
+//   copy       copies a panel, with rows of `panel_columns`, from rows that are `from_row` apart
+//   transpose  the same from columns that are `column` apart, in blocks of `lanes` x `lanes` in registers; only whole
+//              blocks of the depth; returns their depth
 #define TUNEWRIGHT_VECTOR_TILE(instructions)                                                                          \
   template <std::size_t rows, std::size_t vectors>                                                                    \
   __attribute__((target(instructions))) static void tile(const Operand& a, const float* panel, std::size_t panel_row, \
@@ -97,11 +97,11 @@ inline constexpr std::size_t panel_depth = 256;  ///< of b, which stays in L1
     return depth / lanes * lanes;                                                                                     \
   }
 
-// `Unaligned` is no alias declaration, and pointers to it are not `auto`: either leaves the alignment out, and reads as
-// if it were whole.
+// `Unaligned` is a typedef, and pointers to it are not declared with `auto`: an alias declaration or `auto` drops the
+// alignment attribute, and loads would require full alignment.
 struct Avx512 {
   static constexpr std::size_t lanes = 16;
-  static constexpr std::size_t tile_rows = 14;  ///< with two vectors each, all registers but three
+  static constexpr std::size_t tile_rows = 14;  ///< with two vectors each: all registers but four hold accumulators
   static constexpr std::size_t panel_columns = 2 * lanes;
   using Vector = float __attribute__((vector_size(64)));
   typedef float Unaligned __attribute__((vector_size(64), aligned(alignof(float)), may_alias));
@@ -112,7 +112,7 @@ struct Avx512 {
 
 struct Avx2 {
   static constexpr std::size_t lanes = 8;
-  static constexpr std::size_t tile_rows = 6;  ///< with two vectors each, all registers but three
+  static constexpr std::size_t tile_rows = 6;  ///< with two vectors each: all registers but four hold accumulators
   static constexpr std::size_t panel_columns = 2 * lanes;
   using Vector = float __attribute__((vector_size(32)));
   typedef float Unaligned __attribute__((vector_size(32), aligned(alignof(float)), may_alias));
@@ -125,7 +125,7 @@ struct Avx2 {
 
 #undef TUNEWRIGHT_VECTOR_TILE
 
-/// Does what `tile` does, for any number of rows up to `most`, and with `columns` of out alone.
+/// Calls `tile` for any number of rows up to `most`; writes only `columns` of out.
 template <class Isa, std::size_t vectors, std::size_t most = Isa::tile_rows>
 void tile_of(std::size_t rows, std::size_t columns, const Operand& a, const float* panel, std::size_t panel_row,
              std::size_t depth, float* out, std::size_t out_row, bool add) {
@@ -141,7 +141,7 @@ void tile_of(std::size_t rows, std::size_t columns, const Operand& a, const floa
   for (std::size_t i = 0; i < most; ++i) std::copy_n(whole[i], columns, out + i * out_row);
 }
 
-/// panel (depth, panel_columns) = that part of b, zero where b ends.
+/// Copies a part of b into panel (depth, panel_columns); zero beyond the end of b.
 template <class Isa>
 void pack(const Operand& b, std::size_t depth, std::size_t columns, float* panel) {
   std::size_t k = 0;
@@ -155,7 +155,7 @@ void pack(const Operand& b, std::size_t depth, std::size_t columns, float* panel
   }
 }
 
-/// `multiply` by the instructions of `Isa`, which must be available.
+/// `multiply` with the instructions of `Isa`, which must be available.
 template <class Isa>
 void multiply_by(Operand a, Operand b, float* out, std::size_t out_row, std::size_t m, std::size_t n, std::size_t k,
                  bool add) {
@@ -168,11 +168,11 @@ void multiply_by(Operand a, Operand b, float* out, std::size_t out_row, std::siz
     for (std::size_t j = 0; j < n; j += Isa::panel_columns) {
       const std::size_t columns = std::min(Isa::panel_columns, n - j);
       const Operand here{b.data + k0 * b.row + j * b.column, b.row, b.column};
-      // What one tile reads once need not be copied first.
-      const bool as_it_is = m <= Isa::tile_rows && b.column == 1 && columns == Isa::panel_columns;
-      if (!as_it_is) pack<Isa>(here, depth, columns, packed);
-      const float* panel = as_it_is ? here.data : packed;
-      const std::size_t panel_row = as_it_is ? b.row : Isa::panel_columns;
+      // A panel that a single tile reads once is not worth copying.
+      const bool in_place = m <= Isa::tile_rows && b.column == 1 && columns == Isa::panel_columns;
+      if (!in_place) pack<Isa>(here, depth, columns, packed);
+      const float* panel = in_place ? here.data : packed;
+      const std::size_t panel_row = in_place ? b.row : Isa::panel_columns;
       const auto run = columns > Isa::lanes ? tile_of<Isa, 2> : tile_of<Isa, 1>;
       for (std::size_t i = 0; i < m; i += Isa::tile_rows)
         run(std::min(Isa::tile_rows, m - i), columns, {a.data + i * a.row + k0 * a.column, a.row, a.column}, panel,
@@ -183,7 +183,7 @@ void multiply_by(Operand a, Operand b, float* out, std::size_t out_row, std::siz
 
 [[nodiscard]] inline bool available() noexcept { return Avx512::available() || Avx2::available(); }
 
-/// out = a b, or out += a b if `add`: (m, k) (k, n). `out` has rows `out_row` apart. Only where `available()`.
+/// out = a b, or out += a b if `add`: (m, k) (k, n). Rows of `out` are `out_row` apart. Requires `available()`.
 inline void multiply(Operand a, Operand b, float* out, std::size_t out_row, std::size_t m, std::size_t n, std::size_t k,
                      bool add) {
   const auto run = Avx512::available() ? multiply_by<Avx512> : multiply_by<Avx2>;

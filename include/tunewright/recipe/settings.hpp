@@ -38,7 +38,7 @@ inline constexpr auto measurer = []<class R>(Of<R>, auto&... a) -> decltype(R::s
   R::set_measurer(a...);
 };
 
-/// The policy after the setting `set`, one of the above; the default policy if the recipe has no such setting.
+/// The default policy after applying setting `set`, one of the above, if the recipe has it.
 template <class Recipe, class Policy, class Space, class Set>
 [[nodiscard]] Policy applied(const Space& space, Set set) {
   Policy policy{};

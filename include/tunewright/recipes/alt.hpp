@@ -15,29 +15,29 @@
 
 namespace tunewright::recipes {
 
-/// ALT's filter: rejects candidates beyond the limits of the space, or that trees on the knobs predict to fail.
+/// ALT's filter: rejects candidates that exceed the limits of the space, or that boosted trees on the knobs predict to
+/// fail.
 using AltFilter = filters::All<filters::StaticLimits, filters::LearnedValidity<models::Gbdt, features::Knobs>>;
 
-/// AutoTVM's search that learns which candidates fail, and turns between searching for what its model may be wrong
-/// about and for what it thinks best.
+/// AutoTVM's search with a learned filter for failing candidates. It alternates between candidates for which it expects
+/// a large error of the cost model and candidates that the model predicts to be the best.
 ///
 ///   Tuner<recipes::Alt<Space, Measurer>> tuner{{.space = space}};
 ///   tuner.run(task, {.trials = 1000, .batch = 64});
 ///
-/// All trees, of scores, of their errors and of what fails, have AutoTVM's settings.
+/// All trees (of scores, of their errors and of failures) have AutoTVM's settings.
 ///
 /// Paper:    Zeng et al., ALT: Optimizing Tensor Compilation in Deep Learning Compilers with Active Learning,
 ///           ICCD 2020.
-/// Deviates: the abstract and reports of others are all that is public: kinds of models, thresholds and how
-///           the turns are taken are a reconstruction, see `samplers::UncertaintyPingPong` and
-///           `filters::LearnedValidity`. As `AutoTvm`.
+/// Deviates: only the abstract and reports by others are public: kinds of models, thresholds and the alternation are a
+/// reconstruction, see `samplers::UncertaintyPingPong` and `filters::LearnedValidity`. As `AutoTvm`.
 template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Alt : AutoTvm<Space, Measurer> {
   using Search = AutoTvm<Space, Measurer>;
   using sampler = samplers::UncertaintyPingPong<models::Gbdt>;
   using filter = AltFilter;
 
-  /// Four times the batch for the sampler to choose from.
+  /// A pool of four times the batch for the sampler.
   static void set_explorer(explorers::Annealing& annealing) {
     Search::set_explorer(annealing);
     annealing.elite_factor = 4;
@@ -46,7 +46,7 @@ struct Alt : AutoTvm<Space, Measurer> {
     Search::set_model(sampler.error_predictor);
     sampler.epsilon = Search::random_share;
   }
-  /// Odds of being valid, learned from the knobs.
+  /// Learns the log odds of being valid from the knobs.
   static void set_filter(AltFilter& filter, const Space& space) {
     auto& learned = std::get<1>(filter.filters);
     Search::set_model(learned.model);

@@ -13,18 +13,18 @@
 
 namespace tunewright::recipes {
 
-/// Simulated annealing over knobs guided by boosted trees; of the best candidates those are measured that try
-/// most values of the knobs, and a twentieth of all trials is random.
+/// Simulated annealing over knobs guided by boosted trees. Of the best candidates it measures those that cover the most
+/// values of the knobs, and a twentieth of all trials is random.
 ///
 ///   Tuner<recipes::AutoTvm<Space, Measurer>> tuner{{.space = space}};
 ///   tuner.run(task, {.trials = 1000, .batch = 64});
 ///
-/// A batch is what the paper's code calls a plan: trees are trained and candidates planned anew after each. Its plans
-/// are of 64.
+/// A batch is a plan of the paper's code: after each, trees are trained and the next candidates are planned. Its plans
+/// have 64 candidates.
 ///
 /// Paper:    Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018.
-/// Deviates: 100 trees instead of up to 8000 with an early stop; histograms instead of exact splits; no transfer from
-///           earlier tasks. As `samplers::DiverseTopK`, for what is random.
+/// Deviates: 100 trees instead of up to 8000 with early stopping; histograms instead of exact splits; no transfer from
+/// earlier tasks. As `samplers::DiverseTopK` for the random share.
 template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct AutoTvm {
   using space = Space;
@@ -38,14 +38,14 @@ struct AutoTvm {
   using measurer = Measurer;
 
   static void set_featurizer(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
-  /// Shallow trees with squared loss, trained on failed candidates too.
+  /// Shallow trees with squared loss, also trained on failed candidates.
   static void set_model(models::Gbdt& trees) {
     trees.max_depth = 3;
     trees.learning_rate = 0.3F;
     trees.min_child_weight = 1;
     trees.objective = models::gbdt::Objective::Squared;
   }
-  /// What the trees think slower than a failure is not worth a trial: random candidates take its place.
+  /// Candidates that the trees predict to be slower than a failure are not measured; random ones replace them.
   static void set_explorer(explorers::Annealing& annealing) {
     annealing.least_score = 0;
     annealing.random_immigrant_factor = random_share;

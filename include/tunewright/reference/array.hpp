@@ -20,7 +20,7 @@ namespace tunewright::reference {
 
 using program::ScalarType;
 
-/// Whether elements of `type` are kept as `T`.
+/// Whether elements of `type` are stored as `T`.
 template <class T>
 [[nodiscard]] constexpr bool is_element(ScalarType type) noexcept {
   switch (type) {
@@ -37,8 +37,8 @@ template <class T>
   return false;
 }
 
-/// Dense row-major tensor of any scalar type: what kernels are given and what they are compared with.
-/// Booleans are bytes, as are elements of uint8. `xtensor.hpp` converts from and to arrays of xtensor.
+/// Dense row-major tensor of any scalar type: the inputs of kernels, and the values with which outputs are compared.
+/// Elements of boolean and uint8 arrays are bytes. `xtensor.hpp` converts from and to arrays of xtensor.
 class Array {
  private:
   template <class Self, class F>
@@ -59,7 +59,7 @@ class Array {
 
  public:
   Array() = default;
-  /// All zeros.
+  /// An array of zeros.
   Array(ScalarType type, std::vector<std::int64_t> shape);
 
   [[nodiscard]] ScalarType type() const noexcept { return type_; }
@@ -81,7 +81,7 @@ class Array {
     return {static_cast<T*>(data()), size()};
   }
 
-  /// Calls `f` with the span of the elements.
+  /// Calls `f` with the elements as a span of their type.
   template <class F>
   decltype(auto) visit(const F& f) const {
     return visit_elements(*this, f);
@@ -91,11 +91,11 @@ class Array {
     return visit_elements(*this, f);
   }
 
-  /// Element by its row-major number.
+  /// The element with row-major number `flat`.
   [[nodiscard]] double get(std::size_t flat) const {
     return visit([flat](const auto& elements) { return static_cast<double>(elements[flat]); });
   }
-  /// Stores `value` rounded to the element type; integers drop the fraction, those of 8 and 32 bits wrap around.
+  /// Stores `value` rounded to the element type; integers truncate, those of 8 and 32 bits wrap around.
   void set(std::size_t flat, double value);
 
   bool operator==(const Array& other) const;

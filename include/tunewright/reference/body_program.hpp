@@ -30,11 +30,11 @@ using program::Range;
 using program::TensorId;
 using program::Var;
 
-/// An integer function of the axes, with its coefficients at hand when it is affine.
+/// An integer function of the axes; if it is affine, with its coefficients.
 struct AxisFunction {
   IndexExpr expression;
   bool affine = false;
-  std::vector<std::int64_t> coefficients;  ///< one an axis, when affine
+  std::vector<std::int64_t> coefficients;  ///< one per axis, if affine
 
   AxisFunction() = default;
   AxisFunction(IndexExpr e, std::size_t axes) : expression(std::move(e)), affine(expression.is_affine()) {
@@ -52,7 +52,7 @@ struct Access {
   bool in_bounds = true;  ///< for all values of the axes
 
   Access(const Operator& op, const ExprNode& node, std::vector<std::int64_t> tensor_shape);
-  /// First dimension whose index is outside of the tensor.
+  /// The first dimension whose index is out of bounds.
   [[nodiscard]] std::optional<std::size_t> outside(std::span<const std::int64_t> axis) const;
 };
 
@@ -65,7 +65,7 @@ struct BodyProgram {
     ScalarType source = ScalarType::Float32;  ///< of a Cast: type of the argument
     std::size_t out = 0;
     std::size_t args[3] = {0, 0, 0};
-    std::size_t mask = none;  ///< of a Load: register that tells where it is wanted
+    std::size_t mask = none;  ///< of a Load: register that is nonzero where the value is needed
     std::size_t detail = 0;   ///< number of an Access (Load) or AxisFunction (Index)
     double value = 0;         ///< of a Constant
   };
@@ -90,7 +90,7 @@ struct BodyProgram {
     made.value = e->value;
     if (e->op == Op::Cast) made.source = e->args[0]->type;
     if (e->op == Op::Select) {
-      // Each branch is computed everywhere but reads memory only where it is taken.
+      // Both branches are evaluated everywhere, but read memory only where they are selected.
       made.args[0] = compile(graph, e->args[0], mask, known);
       made.args[1] = compile(graph, e->args[1], both(mask, made.args[0]), known);
       made.args[2] = compile(graph, e->args[2], both(mask, emit({.op = Op::Not, .args = {made.args[0]}})), known);
@@ -114,25 +114,25 @@ struct BodyProgram {
   std::size_t emit(Instruction made);
 };
 
-/// Runs a `BodyProgram` for up to `lanes` consecutive values of one axis at a time. All arithmetic is in
-/// double. Results of float32 operations stay as they are, so that a body rounds once, when it is stored; those of
-/// narrower types are rounded, and wrap around, after every operation, which is what these types mean. Int64 is exact
-/// up to 2^53.
+/// Runs a `BodyProgram` for up to `lanes` consecutive values of one axis at a time. All arithmetic is in double.
+/// Results of float32 operations are not rounded, so that a body is rounded once, when it is stored. Results of
+/// narrower types are rounded, or wrap around, after every operation, as these types require. Int64 is exact up to
+/// 2^53.
 class Machine {
  public:
   static constexpr std::size_t lanes = 256;
 
-  /// `tensors[id]` is read only for the tensors that the body loads.
+  /// Only the `tensors[id]` that the body loads are read.
   Machine(const BodyProgram& program, std::span<const Array* const> tensors);
 
-  /// Values of the body at axis[lane_axis] + 0, 1, .., count - 1 and the given other axes; `axis` is
-  /// restored. Throws `std::out_of_range` when a wanted read is outside of its tensor.
+  /// Values of the body at axis[lane_axis] + 0, 1, .., count - 1 and the given other axes; `axis` is restored. Throws
+  /// `std::out_of_range` if a needed read is out of bounds.
   const double* run(std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count);
 
  private:
   double* reg(std::size_t number) { return registers_.data() + number * lanes; }
 
-  /// Whether operations of the type, other than those that only pick a value, are rounded one by one.
+  /// Whether every operation of the type is rounded, except those that only select a value.
   static bool rounds_each(ScalarType type) {
     return is_narrow_float(type) || type == ScalarType::Int8 || type == ScalarType::UInt8 || type == ScalarType::Int32;
   }
@@ -140,7 +140,7 @@ class Machine {
   void execute(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis,
                std::size_t count);
 
-  /// Calls `f(lane, value)` for the values of `function` in all lanes.
+  /// Calls `f(lane, value)` with the value of `function` in each lane.
   template <class F>
   static void walk(const AxisFunction& function, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count,
                    const F& f) {

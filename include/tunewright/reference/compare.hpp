@@ -19,7 +19,7 @@
 
 namespace tunewright::reference {
 
-/// |actual - expected| <= absolute + relative * |expected| is close enough.
+/// An element passes if |actual - expected| <= absolute + relative * |expected|.
 struct Tolerance {
   double absolute = 1e-6;
   double relative = 1e-5;
@@ -27,31 +27,31 @@ struct Tolerance {
 
 namespace detail {
 
-/// How many roundings to `type` an element of tensor `id` may carry, as a multiple of its rounding unit: 1 and the
-/// terms of each sum that is rounded at each step, times the square root of the terms of sums in wider types. 0 when
-/// nothing on a path to the tensor is rounded to it.
+/// Number of roundings to `type` that an element of tensor `id` may accumulate, in units of the rounding unit: 1 plus
+/// the terms of each sum that is rounded at every step, times the square root of the number of terms of sums in wider
+/// types. 0 if no path to the tensor rounds to the type.
 [[nodiscard]] double narrow_roundings(const ComputeGraph& graph, TensorId id, ScalarType type);
 
 }  // namespace detail
 
-/// Tolerance for tensor `id` when inputs are of order 1.
+/// Tolerance for tensor `id` if inputs are of order 1.
 ///
-/// With e the rounding unit of the type and L the largest number of terms that are summed (or multiplied) on
-/// any path to the tensor, products of sums along a path, both bounds are 4*e*L above a floor of 8*e. A sum
-/// of L terms of order 1 that is rounded at each step errs by about 0.1*e*L, so a right kernel passes in any
-/// order of summation, while one missing term is of order 1.
+/// With e the rounding unit of the type and L the largest number of terms that are summed (or multiplied) on any path
+/// to the tensor, i.e. the product over the sums of a path, both bounds are 4*e*L with a minimum of 8*e. A sum of L
+/// terms of order 1 that is rounded at each step has an error of about 0.1*e*L, so a correct kernel passes with any
+/// order of summation, while a missing term is an error of order 1.
 ///
-/// Roundings to 16 bits are told apart, since most of a graph does none: inputs are what they are, picking values is
-/// exact, and products of 16-bit numbers are summed in float32. Where results are rounded to 16 bits the bounds of
-/// that type are added, with L the terms summed in it and only the square root of a later sum's terms, since there
-/// single roundings fall one way or the other. Integers are compared exactly.
+/// Roundings to 16 bits are counted separately, because most of a graph does none: inputs are exact, selecting values
+/// is exact, and products of 16-bit numbers are summed in float32. If results are rounded to 16 bits, the bounds of
+/// that type are added, with L the number of terms summed in it and only the square root of the number of terms of a
+/// later sum, because individual roundings have random signs. Integers are compared exactly.
 [[nodiscard]] Tolerance tolerance_for(const ComputeGraph& graph, TensorId id);
 
-/// Result of a comparison; `passed` when no element is outside of the tolerance.
+/// Result of a comparison; `passed` if all elements are within the tolerance.
 struct Comparison {
   bool passed = true;
   std::size_t mismatches = 0;
-  double worst = 0;                 ///< largest error as a multiple of what is allowed; above 1 is a mismatch
+  double worst = 0;                 ///< largest error relative to the tolerance; a mismatch if above 1
   std::int64_t worst_element = -1;  ///< row-major number
   double actual = 0;                ///< at the worst element
   double expected = 0;
@@ -59,7 +59,7 @@ struct Comparison {
 
   /// Coordinates of the worst element.
   [[nodiscard]] std::vector<std::int64_t> worst_index() const;
-  /// One line for people, e.g. "3 elements differ, worst [1, 7]: got 0.5, expected 0.25".
+  /// One line of text, e.g. "3 elements differ, worst [1, 7]: got 0.5, expected 0.25".
   [[nodiscard]] std::string text() const;
 };
 
@@ -78,12 +78,12 @@ inline std::string Comparison::text() const {
          index + "]: got " + detail::number_text(actual) + ", expected " + detail::number_text(expected);
 }
 
-/// Compares all elements. NaN equals NaN, and an infinity only itself. Throws `std::invalid_argument` for
+/// Compares all elements. NaN equals NaN, and an infinity equals only itself. Throws `std::invalid_argument` for
 /// different shapes.
 [[nodiscard]] Comparison compare(const Array& actual, const Array& expected, const Tolerance& tolerance = {});
 
-/// Compares the elements numbered `points` (row-major) of `actual` with `expected`, as `evaluate_at` gives
-/// them. Throws `std::invalid_argument` for lists of different lengths.
+/// Compares the elements with row-major numbers `points` of `actual` with `expected`, e.g. the result of `evaluate_at`.
+/// Throws `std::invalid_argument` for lists of different lengths.
 [[nodiscard]] Comparison compare_at(const Array& actual, std::span<const std::int64_t> points,
                                     std::span<const double> expected, const Tolerance& tolerance = {});
 
@@ -133,8 +133,8 @@ TUNEWRIGHT_INLINE Tolerance tolerance_for(const ComputeGraph& graph, TensorId id
   double narrow = 0;
   for (const ScalarType unit : {ScalarType::Float16, ScalarType::BFloat16})
     narrow += epsilon(unit) * 4 * detail::narrow_roundings(graph, id, unit);
-  if (is_narrow_float(type) && narrow == 0) return {0, 0};  // only picked
-  // A path through float32 tensors is only as good as float32.
+  if (is_narrow_float(type) && narrow == 0) return {0, 0};  // values are only selected
+  // A path through float32 tensors is at most as accurate as float32.
   bool single = false;
   for (TensorId t = 0; t <= id; ++t) single = single || graph.op(t).type == ScalarType::Float32;
   const double unit = single ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
@@ -164,7 +164,7 @@ TUNEWRIGHT_INLINE void compare_element(Comparison& c, std::int64_t flat, double 
   }
   const double allowed = tolerance.absolute + tolerance.relative * std::abs(expected);
   double error = std::abs(actual - expected) / allowed;
-  // A NaN or an infinity on one side only, or a difference where none is allowed, is as wrong as can be.
+  // A NaN or an infinity on one side only, and a difference where none is allowed, count as an infinite error.
   if (std::isnan(error) || !std::isfinite(expected)) error = std::numeric_limits<double>::infinity();
   if (error > 1) {
     ++c.mismatches;

@@ -15,34 +15,32 @@
 #include "tunewright/reference/array.hpp"
 #include "tunewright/reference/body_program.hpp"
 
-/// Plain evaluation of compute graphs: the oracle every kernel is checked against.
+/// Direct evaluation of compute graphs, the reference for every kernel.
 namespace tunewright::reference {
 
 using program::ComputeGraph;
 using program::TensorId;
 
-/// One array a tensor of a graph, by tensor number. Before evaluation those of computed tensors are
-/// placeholders.
+/// One array per tensor of a graph, by tensor number. Those of computed tensors are placeholders before evaluation.
 using Tensors = std::vector<Array>;
 
 struct EvaluateOptions {
-  unsigned threads = 1;  ///< does not change the result
+  unsigned threads = 1;  ///< does not affect the result
 };
 
 namespace detail {
 
 double combine(program::Combiner combiner, ScalarType type, double a, double b);
 
-/// Evaluates elements of one operator whose producers are ready. One a thread.
+/// Evaluates elements of one operator whose producers are available. Each thread has its own.
 class Evaluator {
  public:
   Evaluator(const BodyProgram& program, std::span<const Array* const> tensors);
 
-  /// One element, by its row-major number.
+  /// The element with row-major number `flat`.
   double element(std::int64_t flat);
 
-  /// All elements of one row along the last spatial axis; `store(i, value)` gets them. Needs rank of at
-  /// least 1.
+  /// Calls `store(i, value)` for all elements of one row along the last spatial axis. Requires rank 1 or more.
   template <class Store>
   void row(std::int64_t number, const Store& store) {
     const std::size_t last = rank_ - 1;
@@ -67,7 +65,7 @@ class Evaluator {
   }
 
  private:
-  /// Sets the first `count` axes to the coordinates of row-major position `flat`.
+  /// Sets the first `count` axes to the coordinates of row-major number `flat`.
   void set_spatial(std::int64_t flat, std::size_t count);
   template <class F>
   void for_each_block(std::size_t axis, const F& f) {
@@ -77,7 +75,7 @@ class Evaluator {
       f(begin, std::min(Machine::lanes, extent - begin));
     }
   }
-  /// Calls `f` for all values of the reduction axes but `skipped`.
+  /// Calls `f` for all values of the reduction axes except `skipped`.
   template <class F>
   void for_each_reduction(std::size_t skipped, const F& f) {
     std::fill(axis_.begin() + static_cast<std::ptrdiff_t>(rank_), axis_.end(), 0);
@@ -101,8 +99,7 @@ class Evaluator {
   double totals_[Machine::lanes] = {};
 };
 
-/// Throws `std::invalid_argument` unless there is an array of the right type and shape for every input and
-/// constant.
+/// Throws `std::invalid_argument` unless every input and constant has an array of the right type and shape.
 void check_inputs(const ComputeGraph& graph, std::span<const Array> tensors);
 
 /// All elements of tensor `id`, whose producers are in `tensors`.
@@ -111,13 +108,13 @@ void check_inputs(const ComputeGraph& graph, std::span<const Array> tensors);
 
 }  // namespace detail
 
-/// Evaluates every tensor of `graph`; `tensors` holds the inputs and constants and comes back complete.
+/// Evaluates every tensor of `graph`; `tensors` has the inputs and constants, and is returned complete.
 ///
-/// Sums are accumulated in double and every result is rounded once, when it is stored, so differences to a
-/// kernel are the kernel's; operations of types narrower than float32 are rounded one by one. Cost: about a nanosecond
-/// for each node of the body and point of the iteration space. Determinism: independent of the number of threads.
-/// Throws `std::invalid_argument` for missing or mismatched inputs and `std::out_of_range` for an unguarded read
-/// outside a tensor.
+/// Sums are accumulated in double and every result is rounded once, when it is stored, so that differences are errors
+/// of the kernel; operations of types narrower than float32 are rounded individually. Cost: about a nanosecond per node
+/// of the body and point of the iteration space. Determinism: independent of the number of threads. Throws
+/// `std::invalid_argument` for missing or mismatched inputs, and `std::out_of_range` for an unguarded read out of
+/// bounds.
 [[nodiscard]] Tensors evaluate(const ComputeGraph& graph, Tensors tensors, const EvaluateOptions& options = {});
 
 }  // namespace tunewright::reference
@@ -141,7 +138,7 @@ TUNEWRIGHT_INLINE double combine(program::Combiner combiner, ScalarType type, do
 
 TUNEWRIGHT_INLINE Evaluator::Evaluator(const BodyProgram& program, std::span<const Array* const> tensors)
     : op_(program.op), machine_(program, tensors), axis_(op_->axes.size(), 0), rank_(op_->rank()) {
-  // Lanes of a single element lie along its longest reduction axis.
+  // A single element is evaluated along its longest reduction axis.
   for (std::size_t a = rank_; a < axis_.size(); ++a) {
     if (long_axis_ < rank_ || op_->axes[a].extent > op_->axes[long_axis_].extent) long_axis_ = a;
   }

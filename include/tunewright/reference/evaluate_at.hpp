@@ -17,10 +17,9 @@
 
 namespace tunewright::reference {
 
-/// Row-major numbers of about `count` distinct elements to check a kernel at, sorted: all corners, random
-/// elements of the first and last position of each dimension and around powers of two and multiples of 8,
-/// where tiles begin and end, and elements drawn from everywhere. All elements when there are no more than
-/// `count`.
+/// Row-major numbers of about `count` distinct elements at which to check a kernel, sorted: all corners; random
+/// elements at the first and last position of each dimension and around powers of two and multiples of 8, where tiles
+/// begin and end; and uniformly drawn elements. All elements if there are at most `count`.
 ///
 /// Determinism: a function of the arguments; `rng` is not advanced.
 [[nodiscard]] std::vector<std::int64_t> sample_points(const std::vector<std::int64_t>& shape, std::size_t count,
@@ -28,7 +27,7 @@ namespace tunewright::reference {
 
 namespace detail {
 
-/// Which elements of which tensors the evaluation of a few elements needs.
+/// The elements of all tensors that the evaluation of some elements needs.
 class Demand {
  public:
   explicit Demand(const ComputeGraph& graph);
@@ -38,10 +37,10 @@ class Demand {
   }
   [[nodiscard]] bool any(TensorId id) const { return everything_[id] || !wanted_[id].empty(); }
   [[nodiscard]] bool everything(TensorId id) const { return everything_[id]; }
-  /// Wanted elements in increasing order, unless everything is.
+  /// The needed elements in ascending order, unless all are needed.
   [[nodiscard]] std::vector<std::int64_t> points(TensorId id) const;
 
-  /// Adds what the wanted elements of `id` read. Call for readers before their producers.
+  /// Adds the elements that the needed elements of `id` read. Call it for consumers before their producers.
   void trace(TensorId id);
 
  private:
@@ -55,19 +54,18 @@ class Demand {
   std::vector<bool> plain_;
 };
 
-/// Tensor `id` with the elements numbered `points` computed and zeros elsewhere.
+/// Tensor `id` with the elements numbered `points` computed, and zeros elsewhere.
 [[nodiscard]] Array evaluate_some(const ComputeGraph& graph, TensorId id, std::span<const std::int64_t> points,
                                   std::span<const Array* const> tensors, unsigned threads);
 
 }  // namespace detail
 
-/// Values of tensor `id` at the elements numbered `points` (row-major), rounded to its type, computing of
-/// every other tensor no more than that takes: checking 4096 elements of a 2048 x 2048 x 2048 matrix product
-/// costs 4096 dot products.
+/// Values of tensor `id` at the elements with row-major numbers `points`, rounded to its type. Computes only the
+/// elements of other tensors that these need: 4096 elements of a 2048 x 2048 x 2048 matrix product cost 4096 dot
+/// products.
 ///
-/// `inputs` are as for `evaluate`. Determinism: equal to `evaluate` up to the order in which double sums are
-/// taken, and independent of the number of threads. Throws `std::invalid_argument` for bad inputs or a point
-/// outside of the tensor.
+/// `inputs` are as for `evaluate`. Determinism: equal to `evaluate` up to the summation order in double, and
+/// independent of the number of threads. Throws `std::invalid_argument` for invalid inputs or a point out of bounds.
 [[nodiscard]] std::vector<double> evaluate_at(const ComputeGraph& graph, const Tensors& inputs, TensorId id,
                                               std::span<const std::int64_t> points,
                                               const EvaluateOptions& options = {});
@@ -97,7 +95,7 @@ TUNEWRIGHT_INLINE std::vector<std::int64_t> sample_points(const std::vector<std:
   const auto anywhere = [&](std::size_t d) {
     return static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(shape[d])));
   };
-  // Corners first; with many dimensions only as many as a quarter of the sample.
+  // Corners first; for many dimensions, at most a quarter of the sample.
   for (std::uint64_t corner = 0; corner < std::uint64_t{1} << std::min<std::size_t>(shape.size(), 20); ++corner) {
     if (points.size() * 4 >= count) break;
     draw([&](std::size_t d) { return (corner >> std::min<std::size_t>(d, 20) & 1U) != 0 ? shape[d] - 1 : 0; });
@@ -124,7 +122,7 @@ namespace tunewright::reference::detail {
 
 TUNEWRIGHT_INLINE Demand::Demand(const ComputeGraph& graph)
     : graph_(graph), wanted_(graph.size()), everything_(graph.size(), false) {
-  // Producers without sums cost no more than a copy, so they are computed whole rather than traced.
+  // Producers without sums cost no more than a copy, so all of their elements are computed.
   for (TensorId id = 0; id < graph.size(); ++id) {
     bool plain = !graph.op(id).has_reduction();
     for (const TensorId producer : graph.producers(id)) plain = plain && plain_[producer];
@@ -165,7 +163,7 @@ TUNEWRIGHT_INLINE void Demand::trace(const program::Operator& op, const Access& 
                                      std::span<const std::int64_t> points) {
   std::vector<std::uint8_t>& wanted = flags(access.tensor);
   const std::size_t rank = op.rank();
-  std::vector<std::size_t> used;  // reduction axes the read depends on
+  std::vector<std::size_t> used;  // reduction axes on which the read depends
   for (std::size_t a = rank; a < op.axes.size(); ++a) {
     if (access.flat.expression.uses(static_cast<Var>(a))) used.push_back(a);
   }
@@ -176,7 +174,7 @@ TUNEWRIGHT_INLINE void Demand::trace(const program::Operator& op, const Access& 
       point /= op.axes[a].extent;
     }
     for (std::size_t turn = 0; turn <= used.size();) {
-      // A read outside of the tensor is one that a select keeps from happening.
+      // A read out of bounds is one that a select prevents.
       if (access.in_bounds || !access.outside(axis)) wanted[static_cast<std::size_t>(access.flat.at(axis))] = 1;
       for (turn = 0; turn < used.size(); ++turn) {
         if (++axis[used[turn]] < op.axes[used[turn]].extent) break;

@@ -15,28 +15,28 @@ namespace tunewright::reference {
 struct RandomInputs {
   double low = -1;
   double high = 1;
-  /// Bounds for tensors whose elements go straight into a square root, a logarithm or a denominator, such as
+  /// Bounds for tensors whose elements are direct arguments of a square root, a logarithm or a denominator, such as
   /// variances.
   double positive_low = 0.5;
   double positive_high = 2;
-  std::int64_t integer_low = -8;  ///< tensors of int32 and int64, both ends included
+  std::int64_t integer_low = -8;  ///< for int32 and int64 tensors, both ends included
   std::int64_t integer_high = 8;
 };
 
 namespace detail {
 
-/// Marks the tensors read within a square root, logarithm or denominator.
+/// Marks the tensors that are read inside a square root, logarithm or denominator.
 void mark_positive(const program::Expr& e, bool inside, std::vector<bool>& positive);
 
 }  // namespace detail
 
-/// Values for all inputs and constants of `graph`, ready for `evaluate`. Floating-point tensors are uniform,
-/// with about one in sixteen elements exactly 0, 1, -1 or 1/2, which show mistakes that averages hide; those of 16
-/// bits hold the nearest numbers they have. Integers of 8 bits take all their values, so that lost signs and saturated
-/// sums show; sums of up to 33025 products of them are exact in int32.
+/// Values for all inputs and constants of `graph`, for `evaluate`. Floating-point tensors are uniform; about one in
+/// sixteen elements is exactly 0, 1, -1 or 1/2, which reveals errors that averages hide. 16-bit tensors have the
+/// nearest representable numbers. 8-bit integers take all values, so that lost signs and saturated sums are detected;
+/// sums of up to 33025 products of them are exact in int32.
 ///
-/// Determinism: a function of the graph's shapes and of `rng`, which is not advanced; each tensor has its own
-/// stream.
+/// Determinism: a function of the graph's shapes and of `rng`, which is not advanced; each tensor has its own random
+///              stream.
 [[nodiscard]] Tensors random_inputs(const ComputeGraph& graph, const Rng& rng, const RandomInputs& options = {});
 
 }  // namespace tunewright::reference
@@ -50,7 +50,7 @@ TUNEWRIGHT_INLINE void mark_positive(const program::Expr& e, bool inside, std::v
   for (std::size_t a = 0; a < e->args.size(); ++a) {
     const bool enters =
         e->op == program::Op::Sqrt || e->op == program::Op::Log || (e->op == program::Op::Divide && a == 1);
-    // Exponentials are positive whatever they are given.
+    // Exponentials are positive for any argument.
     mark_positive(e->args[a], (inside || enters) && e->op != program::Op::Exp, positive);
   }
 }

@@ -16,8 +16,9 @@
 #endif
 
 #if defined(__clang__) && __clang_major__ >= 19
-// Clang 19 lets a template parameter with two arguments take a template with defaults for more (CWG 2398), which makes
-// two partial specialisations of xtensor 0.24 fit its own shape type. A full one decides.
+// In Clang 19, a template template parameter with two arguments also matches a template that has more with defaults
+// (CWG 2398), so two partial specialisations of xtensor 0.24 match its own shape type. A full specialisation resolves
+// this.
 template <>
 struct xt::rebind_container<std::ptrdiff_t, xt::svector<std::size_t, 4>> {
   using type = xt::svector<std::ptrdiff_t, 4>;
@@ -32,11 +33,11 @@ struct xt::rebind_container<std::ptrdiff_t, xt::svector<std::size_t, 4>> {
 
 #include "tunewright/reference/array.hpp"
 
-/// Arrays as arrays of xtensor, for arithmetic on whole tensors. A header of its own, because xtensor takes a second to
-/// compile and checking kernels needs none of it.
+/// Conversion to and from arrays of xtensor, for arithmetic on whole tensors. A separate header, because xtensor takes
+/// a second to compile and checking kernels does not need it.
 namespace tunewright::reference {
 
-/// A copy of the elements. Throws `std::invalid_argument` unless they are kept as `T`.
+/// A copy of the elements. Throws `std::invalid_argument` unless they are stored as `T`.
 template <class T>
 [[nodiscard]] xt::xarray<T> to_xtensor(const Array& array) {
   const std::span<const T> elements = array.elements<T>();
@@ -45,8 +46,8 @@ template <class T>
   return copy;
 }
 
-/// An array of `type` with the values of `values`. Throws `std::invalid_argument` unless elements of `type` are kept as
-/// `T`.
+/// An array of `type` with the values of `values`. Throws `std::invalid_argument` unless elements of `type` are stored
+/// as `T`.
 template <class T>
 [[nodiscard]] Array from_xtensor(const xt::xarray<T>& values, ScalarType type) {
   Array array(type, std::vector<std::int64_t>(values.shape().begin(), values.shape().end()));

@@ -8,12 +8,11 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/state.hpp"
 
-/// The meaning of each step: `apply(state, step)` changes the state or throws `ScheduleError`, never anything
-/// else.
+/// The semantics of steps: `apply(state, step)` changes the state, or throws `ScheduleError` and nothing else.
 namespace tunewright::schedule {
 
-/// Applies one step. Throws `ScheduleError` (the state is then unusable) when the step is illegal. Cost: a
-/// few hundred nanoseconds; steps that make stages copy an operator.
+/// Applies one step. Throws `ScheduleError` if the step is illegal; the state is then unusable. Cost: a few hundred
+/// nanoseconds; steps that create stages copy an operator.
 void apply(State& state, const Step& step);
 
 }  // namespace tunewright::schedule

@@ -14,14 +14,14 @@
 #include "tunewright/program/graph.hpp"
 #include "tunewright/schedule/kinds.hpp"
 
-/// Tensor instructions as data: what one computes, on which types, and what a processor must have for it. Code
-/// generators decide how to emit one; a nest that carries one means what its loops mean, so whoever does not know it
-/// runs the loops.
+/// Tensor instructions as data: the computation, the operand types, and the requirements on the processor. Code
+/// generators decide how to emit one. A nest with tensor instructions has the semantics of its loops, so code that does
+/// not know an instruction can run the loops.
 namespace tunewright::schedule {
 
 using program::ScalarType;
 
-/// Types of the factors, in either order, and of what their products are added to.
+/// Types of the factors, in either order, and of the accumulator.
 struct OperandTypes {
   ScalarType a = ScalarType::Float32;
   ScalarType b = ScalarType::Float32;
@@ -30,38 +30,39 @@ struct OperandTypes {
 
 /// accumulator[i, j] += sum over r < steps * k of a[i, r] * b[r, j], for i < m and j < n.
 ///
-/// Its loops are, from the outside in, m, steps, n and k; those of one iteration are left out.
+/// Its loops are, from the outside in, m, steps, n and k; loops of one iteration are left out.
 ///
-/// Layouts on CPUs: elements of `a` that differ in r are neighbours. Elements of `b` are stored [steps][n][k]; where
-/// there is one step also as k rows of n that are interleaved on the way in.
-/// Layouts on GPUs: both operands are in shared memory, by rows or by columns; these and fragments of them begin at
-/// multiples of 16 elements, of 16 bytes where the layout of fragments is known. There, bytes that are
-/// multiplied together by one thread are neighbours: `a` is by rows then and `b` by columns. The sums are in
-/// `Scope::Accumulator`, a fragment of m x n elements for each of them, which `threads` threads, a warp, hold together:
-/// see `loops/device/fragments.hpp`.
-/// Four warps, a warp group, hold the fragments of instructions that read whole matrices by their descriptors. Operands
-/// of these are laid out for them (`loops/device/core_matrices.hpp`), bytes with neighbouring terms.
+/// Layouts on CPUs: elements of `a` that differ only in r are adjacent. Elements of `b` are stored as [steps][n][k];
+/// with a single step, k rows of n that are interleaved while they are loaded are also allowed.
+///
+/// Layouts on GPUs: both operands are in shared memory, row-major or column-major; they, and fragments of them, begin
+/// at multiples of 16 elements, or of 16 bytes if the layout of fragments is known. In the latter case bytes that one
+/// thread multiplies together are adjacent: `a` is row-major and `b` column-major. The sums are in
+/// `Scope::Accumulator`, one fragment of m x n elements per instruction, which a warp of `threads` threads holds
+/// together (see `loops/device/fragments.hpp`). For instructions that read whole matrices through descriptors, a warp
+/// group (four warps) holds the fragment; their operands are stored as core matrices
+/// (`loops/device/core_matrices.hpp`), bytes with adjacent terms.
 struct TensorIntrinsic {
   std::string_view name;
   std::int64_t m = 1;
   std::int64_t n = 1;
   std::int64_t k = 1;
-  std::int64_t steps = 1;    ///< sums of k terms that follow one another
-  bool takes_fewer = false;  ///< m and steps are the most there can be
+  std::int64_t steps = 1;    ///< consecutive sums of k terms
+  bool takes_fewer = false;  ///< m and steps are upper bounds
   TensorUnit unit = TensorUnit::Avx512Vnni;
   std::array<OperandTypes, 4> types{};
   std::size_t type_count = 1;
-  Scope a = Scope::FragmentA;  ///< where operands live while it runs
+  Scope a = Scope::FragmentA;  ///< where operands are during the instruction
   Scope b = Scope::FragmentB;
   Scope accumulator = Scope::Accumulator;
-  /// Compute capability, times ten, of the first GPUs that have it; 0: all that have the unit.
+  /// Ten times the compute capability of the first GPUs that have it; 0: all GPUs with the unit.
   unsigned since = 0;
-  /// Which thread of a warp holds which element of a fragment is known: sums leave fragments from registers.
+  /// The assignment of fragment elements to the threads of a warp is known, so sums are stored directly from registers.
   bool layout_is_known = false;
-  std::int64_t threads = 32;  ///< of a GPU, that run it together
+  std::int64_t threads = 32;  ///< of a GPU, that execute it together
 
   [[nodiscard]] constexpr bool by_warp_group() const noexcept { return threads > 32; }
-  /// Elements of a fragment of sums that each of its threads holds.
+  /// Elements of an accumulator fragment per thread.
   [[nodiscard]] constexpr std::int64_t sums_of_thread() const noexcept { return m * n / threads; }
   [[nodiscard]] std::span<const OperandTypes> operand_types() const noexcept { return {types.data(), type_count}; }
 };
@@ -89,7 +90,7 @@ struct TensorIntrinsic {
   return product;
 }
 
-/// All instructions there are descriptors for. Adding one is adding a row, and its emission where it is to run fast.
+/// All known instructions. To add one, add a row, and code to emit it where it should be fast.
 inline constexpr std::array<TensorIntrinsic, 19> tensor_intrinsics{{
     {.name = "avx512_vnni",
      .n = 16,
@@ -181,7 +182,7 @@ inline constexpr std::array<TensorIntrinsic, 19> tensor_intrinsics{{
     warp_group_product("wgmma_int8_n256", 256, TensorUnit::TensorCoreInt8),
 }};
 
-/// The descriptor of that name, or null.
+/// The instruction of that name, or null.
 [[nodiscard]] constexpr const TensorIntrinsic* find_intrinsic(std::string_view name) noexcept {
   for (const TensorIntrinsic& intrinsic : tensor_intrinsics) {
     if (intrinsic.name == name) return &intrinsic;
@@ -189,19 +190,19 @@ inline constexpr std::array<TensorIntrinsic, 19> tensor_intrinsics{{
   return nullptr;
 }
 
-/// Whether GPUs like `target` have it.
+/// Whether GPUs like `target` have the instruction.
 [[nodiscard]] bool is_on(const TensorIntrinsic& intrinsic, const Target& target) noexcept;
 
-/// The two reads of a body that is a product of elements, each cast or not.
+/// The two loads in the body of a product; each may be cast.
 struct Product {
   const program::ExprNode* first = nullptr;
   const program::ExprNode* second = nullptr;
 };
 
-/// Factors of a sum of products of two reads; nothing if the operator is something else.
+/// The factors if `op` is a sum of products of two loads; empty otherwise.
 [[nodiscard]] std::optional<Product> product_of(const program::Operator& op);
 
-/// True when `op` sums products of types that `intrinsic` multiplies.
+/// Whether `op` is a sum of products of types that `intrinsic` multiplies.
 [[nodiscard]] bool multiplies(const TensorIntrinsic& intrinsic, const program::Operator& op);
 
 }  // namespace tunewright::schedule

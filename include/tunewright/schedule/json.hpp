@@ -16,9 +16,9 @@
 #include "tunewright/schedule/kinds.hpp"
 #include "tunewright/schedule/step.hpp"
 
-/// Steps as JSON: an array of arrays, each headed by the primitive's name and followed by its fields in
-/// declaration order, e.g. `["split",2,0,[4,8],128,64,"serial"]`. Enumerations are written by name, a
-/// location as "root", "inline" or `[stage,iterator]`, how copies are pipelined as `[depth,whether asynchronous]`.
+/// Steps as JSON: an array of arrays, each with the name of the primitive followed by its fields in declaration order,
+/// e.g. `["split",2,0,[4,8],128,64,"serial"]`. Enumerations are written by name, a location as "root", "inline" or
+/// `[stage,iterator]`, pipelining as `[depth,asynchronous]`.
 namespace tunewright::schedule {
 
 namespace detail {
@@ -28,7 +28,7 @@ inline constexpr bool is_vector = false;
 template <class T>
 inline constexpr bool is_vector<std::vector<T>> = true;
 
-/// Between two values of a list; no value ends in an opening bracket.
+/// Separates two values of a list; no value ends in an opening bracket.
 inline void write_separator(std::string& out) {
   if (out.back() != '[') out += ',';
 }
@@ -111,18 +111,18 @@ template <std::size_t... I>
   return {Step(std::variant_alternative_t<I, Step>{})...};
 }
 
-/// A default step of the primitive called `tag`.
+/// A default step of the primitive with name `tag`.
 [[nodiscard]] Step step_named(std::string_view tag);
 
 [[nodiscard]] Step read_step(Scanner& in);
 
 }  // namespace detail
 
-/// One line of text, without spaces.
+/// One line of JSON without spaces.
 [[nodiscard]] std::string to_json(const std::vector<Step>& steps);
 
-/// Throws `ScheduleError` (`Unsupported` for an unknown primitive, `Malformed` for anything else that is not
-/// as `to_json` writes it). Whether the steps fit a program is found out by replaying them.
+/// Parses the result of `to_json`. Throws `ScheduleError` (`Unsupported` for an unknown primitive, `Malformed` for
+/// anything else). Does not check whether the steps fit a program; replaying does.
 [[nodiscard]] std::vector<Step> steps_from_json(std::string_view text);
 
 }  // namespace tunewright::schedule

@@ -8,7 +8,7 @@
 
 namespace tunewright::schedule {
 
-/// How the iterations of a loop run.
+/// How the iterations of a loop are executed.
 enum class LoopKind : std::uint8_t {
   Serial,
   Parallel,
@@ -35,13 +35,13 @@ inline constexpr std::array<std::string_view, 11> loop_kind_names{"serial",   "p
 [[nodiscard]] constexpr bool is_thread_index(LoopKind kind) noexcept {
   return kind >= LoopKind::ThreadX && kind <= LoopKind::ThreadZ;
 }
-/// A block or thread index of a GPU: what a kernel launch has one extent for.
+/// Whether the loop is a block or thread index of a GPU, which has an extent in a kernel launch.
 [[nodiscard]] constexpr bool is_hardware_index(LoopKind kind) noexcept {
   return kind >= LoopKind::BlockX && kind <= LoopKind::ThreadZ;
 }
 
-/// Memory a buffer lives in. `Local` is private to a thread: registers where the code generator can prove it,
-/// else stack.
+/// The memory of a buffer. `Local` is private to a thread: registers if the code generator can prove that they suffice,
+/// otherwise the stack.
 enum class Scope : std::uint8_t { Global, Shared, Local, FragmentA, FragmentB, Accumulator };
 
 inline constexpr std::array<std::string_view, 6> scope_names{"global",     "shared",     "local",

@@ -21,13 +21,12 @@
 
 namespace tunewright::schedule {
 
-/// A program and the steps that schedule it: the candidate of a search. A regular value; copying shares the
-/// graph.
+/// A program and the steps that schedule it: the candidate of a search. A regular type; copies share the graph.
 struct Schedule {
   std::shared_ptr<const ComputeGraph> graph;
   std::vector<Step> steps;
 
-  // Defined once: copying and destroying steps of all kinds is more code than most of what is done with schedules.
+  // Defined out of line, because copying and destroying steps of all kinds is a lot of code.
   Schedule() noexcept;
   Schedule(std::shared_ptr<const ComputeGraph> scheduled, std::vector<Step> by) noexcept;
   Schedule(const Schedule& other);
@@ -38,7 +37,7 @@ struct Schedule {
   bool operator==(const Schedule& other) const;
 };
 
-/// Applies all steps in order. Throws `ScheduleError` naming the step that is illegal.
+/// Applies all steps in order. Throws `ScheduleError` that names the illegal step.
 [[nodiscard]] State replay(const Schedule& schedule);
 
 namespace detail {
@@ -57,11 +56,11 @@ void hash_field(StableHash& h, const std::vector<T>& values) {
 }
 }  // namespace detail
 
-/// Content hash of the steps; with the task's hash it identifies a candidate.
+/// Content hash of the steps; together with the task's hash it identifies a candidate.
 [[nodiscard]] std::uint64_t stable_hash(const std::vector<Step>& steps);
 
-/// Schedules a program by calling primitives. Each call appends a step and applies it, so misuse throws
-/// `ScheduleError` at the call. The functions return the iterators or stages they create.
+/// Builds a schedule by calls of primitives. Each call appends a step and applies it, so an illegal step throws
+/// `ScheduleError` at its call. The functions return the iterators or stages that they create.
 class ScheduleBuilder {
  public:
   explicit ScheduleBuilder(std::shared_ptr<const ComputeGraph> graph)
@@ -70,25 +69,24 @@ class ScheduleBuilder {
   [[nodiscard]] const Schedule& schedule() const noexcept { return schedule_; }
   [[nodiscard]] const State& state() const noexcept { return state_; }
 
-  /// The stage that computes the tensor called `name`. Throws `ScheduleError` when there is none.
+  /// The stage that computes tensor `name`. Throws `ScheduleError` if there is none.
   [[nodiscard]] TensorId stage(std::string_view name) const;
-  /// Current loops of a stage, outermost first.
+  /// The current loops of a stage, outermost first.
   [[nodiscard]] const std::vector<IterId>& loops(TensorId stage) const { return state_.stage(stage).order; }
 
   std::vector<IterId> split(TensorId stage, IterId iter, std::vector<std::int64_t> factors);
-  /// A split into 1 + `parts` whose factors the search chooses; `inner` says what the innermost part will
-  /// become.
+  /// Splits into 1 + `parts` loops with factors that the search chooses; `inner` is the kind of the innermost loop.
   std::vector<IterId> choose_tile(TensorId stage, IterId iter, std::size_t parts, std::int64_t max_innermost = 64,
                                   LoopKind inner = LoopKind::Serial);
   std::vector<IterId> follow_split(TensorId stage, IterId iter, std::uint32_t source_step, std::uint32_t parts) {
     return append_split(stage, FollowSplit{stage, iter, source_step, parts});
   }
-  /// A split in two by the product of factor number `level` of the source steps.
+  /// Splits in two by the product of factor number `level` of the source steps.
   std::vector<IterId> follow_fused_split(TensorId stage, IterId iter, std::vector<std::uint32_t> source_steps,
                                          std::uint32_t level) {
     return append_split(stage, FollowFusedSplit{stage, iter, std::move(source_steps), level});
   }
-  /// Fuses a number of the outermost of `iters` that the search chooses.
+  /// Fuses as many of the outermost loops of `iters` as the search chooses.
   IterId choose_fuse(TensorId stage, std::vector<IterId> iters);
   void choose_location(TensorId stage, std::vector<Location> choices) {
     append(ComputeLocation{stage, std::move(choices), 0});
@@ -121,22 +119,21 @@ class ScheduleBuilder {
     append(Tensorize{stage, iter, std::move(intrinsic)});
   }
 
-  /// Lets the search choose in which order the dimensions of a temporary are stored, and how far its rows are
-  /// apart.
+  /// Lets the search choose the dimension order of a temporary and the padding of its rows.
   void choose_layout(TensorId stage, std::vector<std::vector<std::uint32_t>> orders,
                      std::vector<std::int64_t> paddings) {
     append(TransformLayout{stage, std::move(orders), std::move(paddings), 0, 0});
   }
-  /// Lets the search choose how far the copies computed in loop `iter` run ahead of their use.
+  /// Lets the search choose how far the copies computed in loop `iter` are prefetched.
   void choose_pipelining(TensorId stage, IterId iter, std::vector<Pipelining> choices) {
     append(Pipeline{stage, iter, std::move(choices), 0});
   }
   void pipeline(TensorId stage, IterId iter, Pipelining pipelining) { append(Pipeline{stage, iter, {pipelining}, 0}); }
 
-  /// Index the next step will have; what `follow_split` and `follow_fused_split` refer to.
+  /// The index of the next step, for `follow_split` and `follow_fused_split`.
   [[nodiscard]] std::uint32_t next_step() const noexcept { return static_cast<std::uint32_t>(schedule_.steps.size()); }
 
-  /// Extents of all iterators of a stage were it computed at the root.
+  /// Extents of all iterators of a stage if it were computed at the root.
   [[nodiscard]] std::vector<std::int64_t> extents_at_root(TensorId stage) const;
 
   void append(Step step);
@@ -208,7 +205,7 @@ TUNEWRIGHT_INLINE std::vector<IterId> ScheduleBuilder::split(TensorId stage, Ite
 TUNEWRIGHT_INLINE std::vector<IterId> ScheduleBuilder::choose_tile(TensorId stage, IterId iter, std::size_t parts,
                                                                    std::int64_t max_innermost, LoopKind inner) {
   const std::vector<std::int64_t> extents = extents_at_root(stage);
-  const std::int64_t extent = iter < extents.size() ? extents[iter] : 0;  // an unknown iterator is refused by the split
+  const std::int64_t extent = iter < extents.size() ? extents[iter] : 0;  // the split rejects unknown iterators
   return append_split(stage, Split{stage, iter, std::vector<std::int64_t>(parts, 1), extent, max_innermost, inner});
 }
 

@@ -24,25 +24,24 @@ using program::ComputeGraph;
 using program::IndexExpr;
 using program::Operator;
 
-/// Short lists: as many as schedules commonly have are kept without memory of their own.
+/// Lists with inline storage for the usual number of elements.
 using IterIds = boost::container::small_vector<IterId, 4>;
 using Factors = boost::container::small_vector<std::int64_t, 3>;
 
-/// A loop-to-be of a stage; `iterator_name` tells its name.
+/// An iterator (future loop) of a stage; `iterator_name` returns its name.
 struct Iterator {
   AxisKind kind = AxisKind::Spatial;
   LoopKind annotation = LoopKind::Serial;
 };
 
-/// How iterators came from others: one parent and several children (split), or several parents and one child
-/// (fuse).
+/// How iterators derive from others: one parent and several children (split), or several parents and one child (fuse).
 struct Relation {
   IterIds parents;
-  IterIds children;  ///< numbered one after the other
-  Factors factors;   ///< of a split: extents of all children but the first
+  IterIds children;  ///< consecutive numbers
+  Factors factors;   ///< for a split: extents of all children but the first
 };
 
-/// Loops of a stage that a tensor instruction replaces: those from `iter` inwards.
+/// Loops of a stage that a tensor instruction replaces: `iter` and the loops inside it.
 struct Tensorized {
   const TensorIntrinsic* intrinsic = nullptr;
   IterId iter = 0;
@@ -52,26 +51,26 @@ struct Stage {
   std::shared_ptr<const Operator> op;
   Scope scope = Scope::Global;
   std::vector<Iterator> iterators;  ///< by IterId; the first ones are the axes of `op`
-  std::vector<IterId> order;        ///< the current loops, outermost first
-  std::vector<Relation> relations;  ///< in the order made
+  std::vector<IterId> order;        ///< current loops, outermost first
+  std::vector<Relation> relations;  ///< in order of creation
   Location location;
   std::int64_t unroll_limit = 0;
   Tensorized tensorized;
-  std::vector<std::int64_t> multiples;  ///< that its axes were rounded up to, or none
+  std::vector<std::int64_t> multiples;  ///< to which its axes were padded; empty if they were not
 
   [[nodiscard]] bool is_source() const noexcept { return op->role != program::Role::Computed; }
-  /// True when its loops are still its axes and it is at the root.
+  /// Whether its loops are still its axes and it is at the root.
   [[nodiscard]] bool is_untouched() const noexcept {
     return relations.empty() && location.kind == Location::Kind::Root;
   }
-  /// Place of `iter` in `order`, or `order.size()`.
+  /// Position of `iter` in `order`, or `order.size()`.
   [[nodiscard]] std::size_t position(IterId iter) const noexcept {
     return static_cast<std::size_t>(std::find(order.begin(), order.end(), iter) - order.begin());
   }
 };
 
-/// What steps lead to: stages with their loops and places. Extents of loops inside a consumer are only known
-/// after bound inference, so a state holds factors, not extents.
+/// The result of applying steps: stages with their loops and compute locations. The extents of loops inside a consumer
+/// are known only after bound inference, so a state stores factors, not extents.
 struct State {
   std::shared_ptr<const ComputeGraph> graph;
   std::vector<Stage> stages;    ///< by TensorId
@@ -79,10 +78,10 @@ struct State {
   std::vector<Pack> packs;
   std::vector<TransformLayout> layouts;
   std::vector<Pipeline> pipelines;
-  std::vector<std::int64_t> split_factors;  ///< of all steps that split, one step after the other
-  std::vector<std::uint32_t> factors_end;   ///< by step index: where its factors end in `split_factors`
+  std::vector<std::int64_t> split_factors;  ///< of all split steps, concatenated
+  std::vector<std::uint32_t> factors_end;   ///< by step: the end of its factors in `split_factors`
 
-  /// Factors of step `index`; none if it is not a split.
+  /// Factors of step `index`; empty if it is not a split.
   [[nodiscard]] std::span<const std::int64_t> factors_of_step(std::size_t index) const;
 
   [[nodiscard]] const Stage& stage(TensorId id) const;
@@ -92,8 +91,8 @@ namespace detail {
 void append_name(std::string& text, const Stage& stage, IterId iter);
 }  // namespace detail
 
-/// Name of an iterator: an axis has its own, the parts of a split are "i.0", "i.1", .., fused ones "i@j". Built
-/// when asked for, since replaying a schedule makes many iterators and most of them never need one.
+/// Name of an iterator: an axis has its own, parts of a split are "i.0", "i.1", .., fused iterators "i@j". Built on
+/// request, because replaying creates many iterators whose names are rarely needed.
 [[nodiscard]] std::string iterator_name(const Stage& stage, IterId iter);
 
 namespace detail {
@@ -106,19 +105,19 @@ std::size_t live_position(const Stage& stage, IterId iter);
 
 Stage& computed_stage(State& state, TensorId id);
 
-/// Bound of the product of the factors of one split; keeps all arithmetic on extents within 64 bits.
+/// Maximum product of the factors of one split; keeps arithmetic on extents within 64 bits.
 inline constexpr std::int64_t max_split = std::int64_t{1} << 31;
 
 void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t> factors);
 
-/// Extents of the parts of a split, one more than factors.
+/// Computes the extents of the parts of a split, one more than factors.
 void split_extents(std::int64_t whole, std::span<const std::int64_t> factors, std::int64_t* part) noexcept;
 
-/// Fills in the extents of all iterators, by IterId; those of the axes must be filled already.
+/// Computes the extents of all iterators, by IterId, from those of the axes, which must be set.
 void propagate_extents(const Stage& stage, std::vector<std::int64_t>& extent);
 
-/// Fills in the values of all iterators, by IterId, as expressions over whatever the values of the loops in
-/// `stage.order` are, which must be filled already.
+/// Computes the values of all iterators, by IterId, as expressions over the values of the loops in `stage.order`, which
+/// must be set.
 void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent, std::vector<IndexExpr>& value,
                       IndexExpr::RangeOf range_of);
 
@@ -130,8 +129,8 @@ Operator copy_operator(std::string name, const Operator& like, TensorId from);
 
 }  // namespace detail
 
-/// The state before any step: one stage an operator, every stage at the root with its axes as loops. Throws
-/// `std::invalid_argument` for no program.
+/// The state before any step: one stage per operator, every stage at the root with its axes as loops. Throws
+/// `std::invalid_argument` without a program.
 [[nodiscard]] State initial_state(std::shared_ptr<const ComputeGraph> graph);
 
 }  // namespace tunewright::schedule
@@ -196,7 +195,7 @@ TUNEWRIGHT_INLINE void reset_iterators(Stage& stage) {
   stage.relations.clear();
   stage.tensorized = {};
   const std::size_t axes = stage.op->axes.size();
-  const std::size_t expected = stage.is_source() ? axes : 5 * axes;  // tiling splits an axis into four
+  const std::size_t expected = stage.is_source() ? axes : 5 * axes;  // tiling commonly splits an axis into four
   stage.iterators.reserve(expected);
   stage.order.reserve(expected);
   for (const program::Axis& axis : stage.op->axes) {
@@ -244,7 +243,8 @@ TUNEWRIGHT_INLINE void split(State& state, TensorId id, IterId iter, std::span<c
     inner *= factor;
   }
   const AxisKind kind = stage.iterators[iter].kind;
-  if (stage.relations.empty()) stage.relations.reserve(stage.op->axes.size() + 1);  // axes split, some fused
+  if (stage.relations.empty())
+    stage.relations.reserve(stage.op->axes.size() + 1);  // all axes split, and some loops fused
   Relation& relation = stage.relations.emplace_back();
   relation.parents.push_back(iter);
   relation.factors.assign(factors.begin(), factors.end());
@@ -266,8 +266,8 @@ TUNEWRIGHT_INLINE void split_extents(std::int64_t whole, std::span<const std::in
   }
   part[0] = program::ceil_div(whole, inner);
   if (part[0] != 1) return;
-  // A factor larger than what there is shrinks, innermost last, so that windows inside consumers carry no
-  // idle loops.
+  // Reduces factors that exceed the extent, the outermost first, so that windows inside consumers have no empty
+  // iterations.
   std::int64_t rest = whole;
   for (std::size_t c = factors.size(); c > 0; --c) {
     part[c] = std::min(part[c], rest);
@@ -277,7 +277,7 @@ TUNEWRIGHT_INLINE void split_extents(std::int64_t whole, std::span<const std::in
 
 TUNEWRIGHT_INLINE void propagate_extents(const Stage& stage, std::vector<std::int64_t>& extent) {
   for (const Relation& r : stage.relations) {
-    std::int64_t* const children = extent.data() + r.children[0];  // one after the other
+    std::int64_t* const children = extent.data() + r.children[0];  // consecutive
     if (r.parents.size() == 1) {
       split_extents(extent[r.parents[0]], {r.factors.data(), r.factors.size()}, children);
     } else {
@@ -345,7 +345,7 @@ TUNEWRIGHT_INLINE State initial_state(std::shared_ptr<const ComputeGraph> graph)
     throw std::invalid_argument("a schedule has no program; give it a graph, such as that of its task");
   State state;
   const std::size_t tensors = graph->size();
-  constexpr std::size_t copies = 4;  // that steps commonly add
+  constexpr std::size_t copies = 4;  // usual number of stages that steps add
   state.stages.reserve(tensors + copies);
   state.order.reserve(tensors + copies);
   for (TensorId id = 0; id < tensors; ++id) {

@@ -14,52 +14,50 @@
 #include "tunewright/program/expr.hpp"
 #include "tunewright/schedule/kinds.hpp"
 
-/// The primitives of scheduling, as data. A list of steps is the genome of the search: it is stored, mutated,
-/// transferred and turned into features. Steps that carry a decision also carry its domain, so that a mutator
-/// needs no analysis.
+/// The scheduling primitives as data. A list of steps is the genome of the search: it is stored, mutated, transferred
+/// and featurized. A step with a decision also carries the decision's domain, so that a mutator needs no analysis.
 ///
-/// A stage is named by the tensor it computes. Iterators are numbered within their stage: axes first, then
-/// whatever splits and fuses create, in order; numbers never change meaning when a decision (a tile size,
-/// say) changes.
+/// A stage is identified by the tensor that it computes. Iterators are numbered within their stage: first the axes,
+/// then the results of splits and fuses in order. The numbers do not depend on decisions such as tile sizes.
 namespace tunewright::schedule {
 
 using program::TensorId;
 
 using IterId = std::uint32_t;
 
-/// Replaces `iter` by 1 + factors.size() nested iterators; the outermost part takes what the factors leave
-/// (rounded up, so factors need not divide).
+/// Replaces `iter` by 1 + factors.size() nested iterators; the extent of the outermost is the quotient, rounded up, so
+/// factors need not divide.
 struct Split {
   TensorId stage = 0;
   IterId iter = 0;
   std::vector<std::int64_t> factors;  ///< extents of the inner parts, outermost first
-  std::int64_t extent = 0;            ///< domain: the extent the factors divide up
-  std::int64_t max_innermost = -1;    ///< domain: cap of the last factor, 0: none; -1: no choice at all
-  LoopKind inner = LoopKind::Serial;  ///< domain: what the innermost part becomes; bounds register tiles
+  std::int64_t extent = 0;            ///< domain: the extent that the factors divide
+  std::int64_t max_innermost = -1;    ///< domain: maximum of the last factor, 0: none; -1: the factors are fixed
+  LoopKind inner = LoopKind::Serial;  ///< domain: kind of the innermost part; limits register tiles
   bool operator==(const Split&) const = default;
 };
 
-/// A split that reuses the leading factors of an earlier `Split` step and gives the product of the others to
-/// its innermost part, so that one change of the source moves both.
+/// A split with the leading factors of an earlier `Split` step; the innermost part gets the product of the others. A
+/// change of the source changes both splits.
 struct FollowSplit {
   TensorId stage = 0;
   IterId iter = 0;
   std::uint32_t source = 0;  ///< index of the followed step
-  std::uint32_t parts = 1;   ///< inner parts to make, at most as many as the source has factors
+  std::uint32_t parts = 1;   ///< inner parts, at most the number of factors of the source
   bool operator==(const FollowSplit&) const = default;
 };
 
-/// A split in two whose factor is that of several earlier splits together, as when all threads of a block share the
-/// work of copying a tile: the product over `sources` of factor number `level`.
+/// A split in two by the product over `sources` of their factor number `level`: e.g. for all threads of a block that
+/// together copy a tile.
 struct FollowFusedSplit {
   TensorId stage = 0;
   IterId iter = 0;
   std::vector<std::uint32_t> sources;  ///< indices of the followed steps
-  std::uint32_t level = 0;             ///< which of their factors, 0 for the outermost inner part
+  std::uint32_t level = 0;             ///< index of the factor, 0 for the outermost inner part
   bool operator==(const FollowFusedSplit&) const = default;
 };
 
-/// Makes the first `count` of `iters` (adjacent, outermost first) one iterator.
+/// Fuses the first `count` of `iters` (adjacent, outermost first) into one iterator.
 struct Fuse {
   TensorId stage = 0;
   std::vector<IterId> iters;
@@ -68,14 +66,14 @@ struct Fuse {
   bool operator==(const Fuse&) const = default;
 };
 
-/// Puts the named iterators, which keep the places they occupy as a set, into this order.
+/// Arranges the given iterators in this order, within the positions that they occupy.
 struct Reorder {
   TensorId stage = 0;
   std::vector<IterId> order;
   bool operator==(const Reorder&) const = default;
 };
 
-/// Marks how a loop runs: parallel, vectorized, unrolled, or bound to a GPU block, thread or virtual thread.
+/// Annotates a loop: parallel, vectorized, unrolled, or bound to a GPU block, thread or virtual thread.
 struct Annotate {
   TensorId stage = 0;
   IterId iter = 0;
@@ -83,7 +81,7 @@ struct Annotate {
   bool operator==(const Annotate&) const = default;
 };
 
-/// Lets serial loops of the stage be unrolled as long as at most so many statement instances result.
+/// Allows serial loops of the stage to be unrolled up to this number of statement instances.
 struct UnrollLimit {
   TensorId stage = 0;
   std::vector<std::int64_t> choices;  ///< domain
@@ -91,13 +89,12 @@ struct UnrollLimit {
   bool operator==(const UnrollLimit&) const = default;
 };
 
-/// Where a stage is computed: on its own, inside a loop of a consumer, or not at all (its expression is used
-/// in place).
+/// Where a stage is computed (compute_at): at the root, inside a loop of a consumer, or inlined into its consumers.
 struct Location {
   enum class Kind : std::uint8_t { Root, Inline, At };
   Kind kind = Kind::Root;
-  TensorId stage = 0;  ///< of At
-  IterId iter = 0;     ///< of At
+  TensorId stage = 0;  ///< for At
+  IterId iter = 0;     ///< for At
   bool operator==(const Location&) const = default;
 };
 struct ComputeLocation {
@@ -107,7 +104,7 @@ struct ComputeLocation {
   bool operator==(const ComputeLocation&) const = default;
 };
 
-/// Lets the stage write a new tensor in `scope` first and become a copy of it. The new tensor gets the next
+/// Computes the stage into a new tensor in `scope` first; the stage becomes a copy of it. The new tensor gets the next
 /// free number.
 struct CacheWrite {
   TensorId stage = 0;
@@ -123,36 +120,35 @@ struct CacheRead {
   bool operator==(const CacheRead&) const = default;
 };
 
-/// Turns the reduction iterator `iter` into a spatial axis of a new stage that reduces over the others; the
-/// stage itself then reduces over that axis. The new tensor gets the next free number; its new axis comes
-/// last among the spatial ones.
+/// Makes the reduction iterator `iter` a spatial axis of a new stage that reduces over the other iterators; the stage
+/// itself then reduces over that axis. The new tensor gets the next free number; its new axis is the last spatial one.
 struct Rfactor {
   TensorId stage = 0;
   IterId iter = 0;
   bool operator==(const Rfactor&) const = default;
 };
 
-/// Stores `tensor` in the order in which the loops of `consumer` visit it: ahead of time for a constant, by
-/// the copying stage for a cache.
+/// Stores `tensor` in the order in which the loops of `consumer` read it: a constant is reordered ahead of time, a
+/// cache by the stage that fills it.
 struct Pack {
   TensorId tensor = 0;
   TensorId consumer = 0;
   bool operator==(const Pack&) const = default;
 };
 
-/// Stores the elements of a temporary with its dimensions in another order, or its rows further apart, so that
-/// threads that read down a column of shared memory find different banks.
+/// Stores a temporary with permuted dimensions or padded rows, e.g. so that threads that read down a column of shared
+/// memory access different banks.
 struct TransformLayout {
   TensorId stage = 0;
-  std::vector<std::vector<std::uint32_t>> orders;  ///< domain: all dimensions, outermost first
-  std::vector<std::int64_t> paddings;              ///< domain: idle elements behind each row
-  std::uint32_t order = 0;                         ///< selected, of `orders`
-  std::uint32_t padding = 0;                       ///< selected, of `paddings`
+  std::vector<std::vector<std::uint32_t>> orders;  ///< domain: permutations of the dimensions, outermost first
+  std::vector<std::int64_t> paddings;              ///< domain: unused elements after each row
+  std::uint32_t order = 0;                         ///< selected index into `orders`
+  std::uint32_t padding = 0;                       ///< selected index into `paddings`
   bool operator==(const TransformLayout&) const = default;
 };
 
-/// Replaces the loops from `iter` inwards by a tensor instruction of `intrinsics.hpp`, whose extents they must have in
-/// its order: those of m above 1, n, k.
+/// Replaces the loops from `iter` inwards by a tensor instruction of `intrinsics.hpp`. Their extents must be those of
+/// the instruction, in this order: m if it is above 1, n, k.
 struct Tensorize {
   TensorId stage = 0;
   IterId iter = 0;
@@ -160,19 +156,19 @@ struct Tensorize {
   bool operator==(const Tensorize&) const = default;
 };
 
-/// How far copies to shared memory run ahead of their use: `depth` tiles are there at a time, the one in use and
-/// those on their way. 1: none are.
+/// How far copies to shared memory are prefetched: `depth` tiles are stored at a time, the one in use and those in
+/// flight. 1: no prefetching.
 struct Pipelining {
   std::uint32_t depth = 1;
-  bool asynchronous = false;  ///< the device moves them by itself, past the registers of the threads
+  bool asynchronous = false;  ///< the device copies by itself, bypassing the threads' registers
   bool operator==(const Pipelining&) const = default;
 };
 
-/// Most tiles of one copy that are kept at a time.
+/// Maximum number of tiles of one copy in memory.
 inline constexpr std::uint32_t max_pipeline_depth = 8;
 
-/// Lets the copies to shared memory that are computed in loop `iter` be fetched while earlier iterations of it
-/// still work on what was fetched before.
+/// Software pipelining: the copies to shared memory that are computed in loop `iter` are prefetched during earlier
+/// iterations.
 struct Pipeline {
   TensorId stage = 0;
   IterId iter = 0;
@@ -181,28 +177,28 @@ struct Pipeline {
   bool operator==(const Pipeline&) const = default;
 };
 
-/// Rounds the axes of a sum of products up to multiples, so that tensor instructions divide it: its operands, copies
-/// that are not scheduled yet, become as much larger, with zeros beyond what they had. Whoever reads the sums reads
-/// what is not beyond.
+/// Pads the axes of a sum of products to multiples, so that tensor instructions divide it. Its operands, copies that
+/// are not scheduled yet, grow accordingly and are filled with zeros. Consumers of the sums read only the original
+/// elements.
 struct Pad {
   TensorId stage = 0;
-  std::vector<std::int64_t> multiples;  ///< one an axis
+  std::vector<std::int64_t> multiples;  ///< one per axis
   bool operator==(const Pad&) const = default;
 };
 
-/// New primitives are added at the end: hashes of candidates count the kinds by their place here.
+/// Add new primitives at the end: hashes of candidates use the position in this list.
 using Step = std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite,
                           CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, TransformLayout, Pipeline, Pad>;
 
-/// What was wrong with a step.
+/// The kind of error of a step.
 enum class ScheduleFault : std::uint8_t {
   UnknownStage,
   UnknownIterator,
-  BadFactor,  ///< below 1, beyond 2^31, or of a step that is no split
+  BadFactor,  ///< below 1, above 2^31, or for a step that is not a split
   BadOrder,
   NotAdjacent,
-  MixedKinds,        ///< spatial and reduction iterators in one fuse
-  AlreadyScheduled,  ///< a primitive that makes stages came after others on that stage
+  MixedKinds,        ///< a fuse of spatial and reduction iterators
+  AlreadyScheduled,  ///< a primitive that creates stages after other primitives on the stage
   NotInlineable,
   BadLocation,
   NotReduction,
@@ -210,7 +206,7 @@ enum class ScheduleFault : std::uint8_t {
   BadChoice,  ///< the decision is not in its domain
   NotPackable,
   Unsupported,
-  Malformed,  ///< not a list of steps at all
+  Malformed,  ///< not a list of steps
 };
 
 inline constexpr std::array<std::string_view, 15> schedule_fault_names{
@@ -222,7 +218,7 @@ inline constexpr std::array<std::string_view, 15> schedule_fault_names{
   return schedule_fault_names[static_cast<std::size_t>(fault)];
 }
 
-/// An illegal step, or a list of steps that does not fit together.
+/// An illegal step, or steps that contradict each other.
 class ScheduleError : public std::invalid_argument {
  public:
   ScheduleError(ScheduleFault fault, const std::string& detail)
@@ -233,9 +229,8 @@ class ScheduleError : public std::invalid_argument {
   ScheduleFault fault_;
 };
 
-/// Calls `f(tag, fields...)` with the JSON tag of the step and its fields in order: the one description of a
-/// step's content, which hashing and the JSON form share.
-/// Fields of a mutable step may be assigned to.
+/// Calls `f(tag, fields...)` with the JSON tag of the step and its fields in order. Hashing and JSON use this single
+/// description. `f` may modify the fields of a mutable step.
 template <class AnyStep, class F>
   requires std::is_same_v<std::remove_const_t<AnyStep>, Step>
 auto describe(AnyStep& step, const F& f) {

@@ -24,14 +24,14 @@
 
 namespace tunewright {
 
-/// Scores candidates that have not been measured: the filter first, then the draft of the recipe, or the model behind
-/// its featurizer where there is none; or, in place of the model, the guide of the sampler, if it is not empty.
+/// Scores candidates that have not been measured. The filter runs first; then the recipe's draft or, without a draft,
+/// featurizer and model. A guide of the sampler that is not empty replaces the model.
 ///
-/// If filter and draft, or featurizer, can all read summaries, a candidate with a summary is not lowered. If they can
-/// all read programs, it is lowered once for both. Otherwise each part gets configurations. Rows computed for the model
-/// are added to `rows`, as far as there is room.
+/// If filter and draft, or filter and featurizer, can both read summaries, a candidate with a summary is not lowered.
+/// If both can read programs, it is lowered once for both. Otherwise each part gets configurations. Rows that are
+/// computed for the model are added to `rows` while there is room.
 ///
-/// Refers to its arguments, which must outlive it.
+/// Stores references to its arguments, which must outlive it.
 /// Determinism: the same scores and counts at any number of threads.
 template <class Recipe>
 class CandidateRanking {
@@ -177,8 +177,8 @@ class CandidateRanking {
       try {
         program.emplace(parts_.space.lower(task_, configs[i]));
       } catch (const std::bad_alloc&) {
-        throw;                           // says nothing about the candidate
-      } catch (const std::exception&) {  // the filter knows the reason
+        throw;                           // not a property of the candidate
+      } catch (const std::exception&) {  // the filter gives the reason
         add_counts(rejected, parts_.filter.keep(parts_.space, task_, configs.subspan(i, 1)).rejected);
         continue;
       }

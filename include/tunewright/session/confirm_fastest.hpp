@@ -12,7 +12,7 @@
 
 namespace tunewright {
 
-/// Measures the `count` fastest trials of `history` again, alternately, and returns them with the new outcomes, fastest
+/// Measures the `count` fastest trials of `history` again, alternately; returns them with the new outcomes, fastest
 /// first.
 template <class Recipe>
 [[nodiscard]] auto confirm_fastest(Parts<Recipe>& parts, const Task& task,

@@ -17,7 +17,7 @@ namespace tunewright {
 /// that is not positive and finite.
 [[nodiscard]] std::vector<schedulers::TaskState> network_tasks(std::span<const WeightedTask> tasks);
 
-/// `records` by task [T], in their order; records of other tasks are counted.
+/// `records` grouped by task [T], in their order; `unusable` counts those of other tasks.
 [[nodiscard]] std::vector<std::vector<Record>> records_of(std::span<const schedulers::TaskState> tasks,
                                                           std::span<const Record> records, ReasonCounts& unusable);
 
@@ -52,7 +52,7 @@ TUNEWRIGHT_INLINE std::vector<schedulers::TaskState> network_tasks(std::span<con
                                   "', are the same; give it once, with the sum of the weights");
     }
     states.push_back({.task = task, .weight = weight});
-    states.back().task.weight = weight;  // for who sees the task alone: journals, features
+    states.back().task.weight = weight;  // for parts that see only the task: journals, features
   }
   return states;
 }

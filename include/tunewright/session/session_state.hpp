@@ -20,10 +20,10 @@ namespace tunewright {
 struct SessionState {
   Task task;
   std::uint64_t task_hash;
-  std::string compiler{};   ///< as the measurer names it
-  DescribedRows ranked{};   ///< of what was ranked in the course of an `ask`
-  DescribedRows asked{};    ///< of what was asked or measured and not told yet
-  Seconds untold_best{0};   ///< of what was measured and not told yet; 0: none
+  std::string compiler{};   ///< as the measurer identifies it
+  DescribedRows ranked{};   ///< rows ranked by the current `ask`
+  DescribedRows asked{};    ///< rows of candidates that were asked for or measured, and not told yet
+  Seconds untold_best{0};   ///< best latency measured and not told yet; 0: none
   ReasonCounts rejected{};  ///< by the filter
   unsigned round = 0;
 

@@ -15,8 +15,8 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
-/// Drawing and changing the open decisions of a schedule. A sketch is a complete list of steps; what the search may
-/// choose is written in the steps themselves with its domain, so these functions work for every space.
+/// Draws and mutates the open decisions of a schedule. A sketch is a complete list of steps; the open decisions are
+/// stored in the steps together with their domains, so these functions work for every space.
 namespace tunewright::spaces::decisions {
 
 using schedule::ComputeLocation;
@@ -29,11 +29,11 @@ using schedule::Step;
 using schedule::TransformLayout;
 using schedule::UnrollLimit;
 
-/// Draws every open decision. Tiles are drawn within the registers, and on GPUs within the threads and about
-/// within the shared memory, of the target.
+/// Draws every open decision. Tiles are drawn within the target's registers and, on GPUs, within its threads and
+/// approximately within its shared memory.
 void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng);
 
-/// A step whose decision is open, i.e. has another value to take.
+/// Whether the decision of a step is open, i.e. has another possible value.
 [[nodiscard]] bool is_open(const Step& step);
 
 /// Relative frequencies of mutations.
@@ -47,12 +47,12 @@ struct MutationWeights {
   [[nodiscard]] double of(const Step& step) const;
 };
 
-/// Weights of mutations on GPUs: Ansor's, sizes 0.90 and unroll limits 0.10, and a little for what its sketches leave
-/// to no choice.
+/// Weights of mutations on GPUs: Ansor's 0.90 for tile sizes and 0.10 for unroll limits, and small weights for
+/// decisions that Ansor's sketches do not have.
 inline constexpr MutationWeights gpu_mutation_weights{0.90, 0.05, 0.05, 0.10, 0.05};
 
-/// Changes one decision: its kind is drawn by weight among those there are, then one of that kind. False when
-/// nothing changed or a tile grew too large.
+/// Changes one decision: draws the kind by weight among those present, then one decision of that kind. Returns false if
+/// nothing changed or a tile became too large.
 bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng);
 
 }  // namespace tunewright::spaces::decisions
@@ -78,14 +78,15 @@ TUNEWRIGHT_INLINE void draw_all(std::vector<Step>& steps, const Target& target, 
     }
     if (auto* location = std::get_if<ComputeLocation>(&step)) {
       constexpr double plain_share = 0.5;
-      // Copies of operands have many places, and doing without them has one, which is as good a guess as all of those.
+      // A copy of an operand has many locations, but leaving it out is a single choice and as good a guess as all of
+      // them.
       const bool plain = target.kind == DeviceKind::Cpu && rng.uniform() < plain_share &&
                          location->choices[0].kind == schedule::Location::Kind::Inline;
       location->selected = plain ? 0 : static_cast<std::uint32_t>(rng.below(location->choices.size()));
     }
     if (auto* layout = std::get_if<TransformLayout>(&step)) {
       layout->order = static_cast<std::uint32_t>(rng.below(layout->orders.size()));
-      // Without padding several of the rows that tensor units read at once are in the same banks.
+      // Without padding, some of the rows that tensor units read at once are in the same banks.
       constexpr double padded_share = 0.75;
       layout->padding = static_cast<std::uint32_t>(rng.below(layout->paddings.size()));
       if (feeds_tensor_cores && rng.uniform() < padded_share)

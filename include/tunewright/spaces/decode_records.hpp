@@ -19,21 +19,21 @@
 
 namespace tunewright::spaces {
 
-/// Records that a space could read again, ordered by (round, slot).
+/// Records that a space could decode, ordered by (round, slot).
 template <class Config>
 struct DecodedRecords {
   struct Refused {
-    std::size_t record;  // position among those given
+    std::size_t record;  // position among the given records
     std::string_view reason;
   };
   std::vector<Candidate<Config>> batch;  // [N], keys distinct
   std::vector<Outcome> outcomes;         // [N]
-  std::vector<Refused> refused;          // the others, in the order given
-  ReasonCounts unusable;                 // how often each of the reasons
+  std::vector<Refused> refused;          // the others, in the given order
+  ReasonCounts unusable;                 // number of records by reason
 };
 
-/// Reads the configurations of `records` that belong to `task` and were compiled by `compiler`. Of several
-/// such records of one candidate the first in the order given counts, of those with a latency that can be.
+/// Decodes the configurations of those `records` that belong to `task` and were compiled by `compiler`. If a candidate
+/// has several such records, the first whose outcome is possible counts.
 template <SearchSpace S>
 [[nodiscard]] DecodedRecords<config_t<S>> decode_records(const S& space, const Task& task,
                                                          std::span<const Record> records, const std::string& compiler) {

@@ -14,15 +14,15 @@
 
 namespace tunewright::spaces {
 
-/// Up to `n` random configurations with distinct keys, none of them in `exclude`. Fewer when five waves of
-/// draws in a row bring nothing new.
+/// Up to `n` random configurations with distinct keys, none of them in `exclude`. Fewer if five consecutive waves of
+/// draws give nothing new.
 ///
 /// Determinism: draw i uses `rng.split(i)`, so the result is the same at any number of threads.
 template <SearchSpace S>
 [[nodiscard]] std::vector<config_t<S>> draw(const S& space, const Task& task, std::size_t n, const KeySet& exclude,
                                             unsigned threads, const Rng& rng) {
-  constexpr unsigned max_barren_waves = 5;  // as Ansor's initial sampling
-  constexpr std::size_t min_wave = 16;      // the last missing ones of a small space need more than one try each
+  constexpr unsigned max_barren_waves = 5;  // as in Ansor's initial sampling
+  constexpr std::size_t min_wave = 16;      // the last configurations of a small space need several tries each
   std::vector<config_t<S>> drawn;
   KeySet seen;
   std::uint64_t draws = 0;

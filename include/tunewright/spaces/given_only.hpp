@@ -7,14 +7,15 @@
 
 namespace tunewright::spaces {
 
-/// A space from which nothing is drawn: a search measures the configurations that it is given to start with
-/// (`Parts::starts`) and ends, with `Stop::Exhausted`.
+/// A space that draws nothing: a search measures only the configurations that it gets at its start (`Parts::starts`),
+/// and ends with `Stop::Exhausted`.
 ///
-/// Everything else, such as keys, limits and lowering, is that of `Space`.
+/// Keys, limits, lowering and everything else are those of `Space`.
 ///
-/// Models:      SearchSpace, and what `Space` models besides.
-/// Errors:      a search that is given nothing for a task ends with the error of a space without configurations.
-/// Determinism: a function of what is given.
+/// Models:      SearchSpace, and every other concept that `Space` models.
+/// Errors:      without start configurations for a task, a search ends with the error of a space without
+///              configurations.
+/// Determinism: a function of the start configurations.
 template <SearchSpace Space>
 struct GivenOnly : Space {
   [[nodiscard]] std::optional<config_t<Space>> sample(const Task&, Rng&) const { return std::nullopt; }

@@ -12,60 +12,59 @@
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/tiling/predicates.hpp"
 
-/// Sketch rules for GPUs; see `tiling_rules.hpp` for how rules are asked. Each top-level stage becomes one
-/// kernel.
+/// Sketch rules for GPUs; `tiling_rules.hpp` explains how rules are applied. Each stage at the root becomes one kernel.
 namespace tunewright::spaces::tiling::gpu {
 
-/// True for reductions worth a tile in shared memory and registers: some operand that varies along the
-/// reduction is read for several results.
+/// Whether a reduction is worth a tile in shared memory and registers: some operand that varies along the reduction is
+/// read for several results.
 [[nodiscard]] bool is_tiled(const program::Operator& op);
 
-/// True for a root stage whose loops no rule has touched.
+/// Whether a stage is at the root and its loops are unchanged.
 [[nodiscard]] bool is_free(const Derivation& d, TensorId id);
 
-/// Whatever reduces nothing and is no output disappears into its readers: repeating arithmetic costs less
-/// than a round trip to memory. Also special stages such as padding, which are computed while a tile of them
-/// is fetched (as Ansor does on GPUs).
+/// Inlines every stage without a reduction that is not an output: repeating arithmetic costs less than a round trip to
+/// memory. Includes special stages such as padding, which are computed while a tile of them is fetched (as in Ansor for
+/// GPUs).
 struct InlineElementwise {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 };
 
-/// Splits a long reduction with few results into chunks that blocks of their own work on; a second kernel
-/// combines what they found. For a matrix product this is what is called split-K. Not in Ansor's rules for
-/// GPUs. Cuts the longest reduction axis, into about twice as many blocks as there are multiprocessors.
+/// Splits a long reduction with few results into chunks for separate blocks (split-K for a matrix product); a second
+/// kernel combines the partial results. Splits the longest reduction axis, into about twice as many blocks as there are
+/// multiprocessors. Not in Ansor's rules for GPUs.
 struct AddRfactor {
   static constexpr double points_a_block = 4096;  ///< results of a tiled block
-  static constexpr double min_tiled_chunk = 128;  ///< reduction points that are worth a tiled block
-  static constexpr double min_chunk = 256;        ///< and one that threads share
-  static constexpr double max_tiled_chunks = 32;  ///< since each makes a copy of the whole result
+  static constexpr double min_tiled_chunk = 128;  ///< minimum number of reduction points of a tiled block
+  static constexpr double min_chunk = 256;        ///< the same if threads share the reduction
+  static constexpr double max_tiled_chunks = 32;  ///< because each chunk writes a copy of the whole result
   static constexpr std::int64_t min_chunks = 4;   ///< fewer are not worth a second kernel
 
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  /// What one block writes is contiguous when the chunks, the last axis, are stored outermost.
+  /// Stores the chunks, the last axis, outermost, so that the results of one block are contiguous.
   static void store_by_chunk(ScheduleBuilder& s, TensorId partial);
   [[nodiscard]] static IterId longest_reduction(const program::Operator& op);
   [[nodiscard]] static std::int64_t chunks(const program::Operator& op, const Target& target);
 };
 
-/// Lets the threads of a block share a reduction, where it is long enough to keep a warp busy (Ansor's
-/// cross-thread reduction). Where all readers compute the same row (as in a softmax) they do so in one block,
-/// which keeps the result in shared memory.
+/// Lets the threads of a block share a reduction that is long enough to keep a warp busy (Ansor's cross-thread
+/// reduction). If all readers compute the same row (as in a softmax), one block computes them and keeps the result in
+/// shared memory.
 struct ShareReduction {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  /// The elementwise root stage that computes, with whatever is computed in its blocks, all rows that need a
-  /// result of `id`, one result a row; `id` if there is none.
+  /// The elementwise root stage that computes, together with the stages in its blocks, all rows that need a result of
+  /// `id`, one result per row; `id` if there is none.
   [[nodiscard]] static TensorId row_reader(const Derivation& d, TensorId id);
 };
 
-/// Tiles a stage as SSSRRSRS. It accumulates in registers, tile by tile, inside its elementwise reader, or
-/// inside a copy of its own where it has none (Ansor's write cache).
+/// Tiles a stage as SSSRRSRS. It accumulates in registers, tile by tile, inside its elementwise reader or, without one,
+/// inside a copy of itself (Ansor's write cache).
 struct MultiLevelTiling {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
     return is_tiled(*d.builder.state().stages[id].op) ? Answer::ApplyAndSkipRest : Answer::Skip;
@@ -73,15 +72,15 @@ struct MultiLevelTiling {
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 };
 
-/// Any other reduction: each thread reduces for points of its own, in registers, inside the elementwise
-/// reader or before it copies the result out.
+/// Other reductions: each thread reduces its own points in registers, inside the elementwise reader or before it copies
+/// the result out.
 struct ReduceInThread {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 };
 
-/// Everything else is left to its readers; what is still at the root when all stages have been visited is
-/// bound, each thread having points of its own.
+/// Leaves all other stages to their readers; a stage that is still at the root after all stages have been visited is
+/// bound, with separate points per thread.
 struct BindTheRest {
   [[nodiscard]] Answer meets(const Derivation&, TensorId, const Target&) const { return Answer::ApplyAndSkipRest; }
   void apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const;
@@ -145,7 +144,7 @@ TUNEWRIGHT_INLINE void AddRfactor::apply(Derivation d, TensorId id, const Target
   d.cached.push_back(partial);
   d.cached.push_back(id);
   if (is_tiled(*s.state().stages[partial].op)) store_by_chunk(s, partial);
-  // The stage that combines is visited next, then the one that reduces chunks.
+  // The combining stage is visited next, then the stage that reduces chunks.
   d.place = place_of(s.state(), id) + 1;
   out.push_back(std::move(d));
 }
@@ -182,7 +181,7 @@ TUNEWRIGHT_INLINE Answer ShareReduction::meets(const Derivation& d, TensorId id,
     return space <= target.max_threads_per_block && space < reduction ? Answer::Apply : Answer::Skip;
   }
   if (reduction <= target.warp_size) return Answer::Skip;
-  // With fewer results than a warp has threads nothing else is worth a try.
+  // With fewer results than a warp has threads, no other rule is worth a try.
   return space < target.warp_size ? Answer::ApplyAndSkipRest : Answer::Apply;
 }
 
@@ -230,7 +229,7 @@ TUNEWRIGHT_INLINE void MultiLevelTiling::apply(Derivation d, TensorId id, const 
   const bool fused = reader != id && is_free(d, reader);
   const TensorId sums = fused ? id : s.cache_write(id, Scope::Local);
   const TensorId outer = fused ? reader : id;
-  // Chunks of a reduction (the last axis of a factored stage) lie far apart: one block never has several.
+  // Chunks of a reduction (the last axis of a factored stage) are far apart in memory, so a block has only one.
   const bool chunked = std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end();
   const std::size_t rank = s.state().stages[sums].op->rank();
   const Tiled tiled = tile(s, sums, chunked ? rank - 1 : rank);

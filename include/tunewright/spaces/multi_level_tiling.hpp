@@ -10,22 +10,21 @@
 
 namespace tunewright::spaces {
 
-/// The rules for the device of the task's target. Throws `std::invalid_argument` for a GPU without limits.
+/// The rules for the kind of device of the task's target. Throws `std::invalid_argument` for a GPU without limits.
 struct TilingRules {
   [[nodiscard]] std::vector<schedule::Schedule> sketches(const Task& task) const;
 };
 
-/// Multi-level tiling with fusion, write and read caches, factored reductions, compute locations, parallel,
-/// vectorized and unrolled loops on CPUs; blocks, threads, shared memory and reductions shared by threads on
-/// GPUs.
+/// Multi-level tiling with fusion, write and read caches, factored reductions, compute locations, and parallel,
+/// vectorized and unrolled loops on CPUs; blocks, threads, shared memory and cross-thread reductions on GPUs.
 ///
-/// Deviates from Ansor on CPUs: the loops of the innermost tile are always unrolled and vectorized, and drawn so that
-/// the tile fits the register file and keeps the multiply-add units busy, in half of the draws with the whole reduction
-/// inside; factors need not divide (the last register tile has the rows that are left; of other tiles at most an eighth
-/// idles); a stage with an elementwise reader is always fused with it; operands may be copied to a tile of their own;
-/// constants are stored in loop order; rows that are reduced and then used (softmax, layer norm) are one loop over
-/// rows; reductions of large data over an axis that is not the last may read it in streams. On GPUs: see the rules in
-/// `tiling::gpu` and `decisions/block_tile.hpp`.
+/// Deviates from Ansor on CPUs: the loops of the innermost tile are always unrolled and vectorized, and drawn such that
+/// the tile fits the register file and keeps the multiply-add units busy, half of the draws with the whole reduction
+/// inside; factors need not divide (the last register tile has the remaining rows; at most an eighth of other tiles is
+/// idle); a stage with an elementwise reader is always fused with it; operands may be copied to a separate tile;
+/// constants are packed in loop order; rows that are reduced and then used (softmax, layer norm) are computed in one
+/// loop over rows; reductions of large data over an axis that is not the last may read it in streams. On GPUs: see the
+/// rules in `tiling::gpu` and `decisions/block_tile.hpp`.
 using MultiLevelTiling = SketchSpace<TilingRules>;
 
 }  // namespace tunewright::spaces
@@ -46,16 +45,16 @@ using MultiLevelTiling = SketchSpace<TilingRules>;
 namespace tunewright::spaces {
 
 /// Ansor's sketches for CPUs, plus inlining of costly elementwise stages and of padding, copies of operands that stay
-/// in cache, constants packed ahead of time, tensor instructions where the target has some, rows that one thread
-/// reduces and uses, and reductions that read in long streams.
+/// in cache, constants packed ahead of time, tensor instructions if the target has them, rows that one thread reduces
+/// and uses, and reductions that read in long streams.
 using CpuTilingRules =
     RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
                  tiling::MayInlinePadding, tiling::GoByRows, tiling::ComputeInRow, tiling::TensorizeProducts,
                  tiling::AddRfactor, tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion,
                  tiling::MultiLevelTiling, tiling::ReduceInStreams, tiling::ScheduleSimply>;
 
-/// Ansor's sketches for GPUs, plus reductions in chunks, rows that are reduced and used by one block, and
-/// tensor instructions where the target has some.
+/// Ansor's sketches for GPUs, plus reductions in chunks, rows that one block reduces and uses, and tensor instructions
+/// if the target has them.
 using GpuTilingRules =
     RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::gpu::InlineElementwise, tiling::gpu::AddRfactor,
                  tiling::gpu::ShareReduction, tiling::gpu::TensorizeProducts, tiling::gpu::MultiLevelTiling,

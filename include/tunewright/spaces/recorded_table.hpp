@@ -24,61 +24,61 @@
 
 namespace tunewright::spaces {
 
-/// Which configurations of a table count as one change away, as Kernel Tuner defines them.
+/// Which configurations of a table are neighbours, as defined by Kernel Tuner.
 enum class Neighbours : std::uint8_t {
   Hamming,          ///< exactly one parameter differs, by any amount
   Adjacent,         ///< every parameter stays or moves to the next value that occurs in some row
-  StrictlyAdjacent  ///< every parameter stays or moves to the next value declared, rows or not
+  StrictlyAdjacent  ///< every parameter stays or moves to the next declared value, whether or not it occurs
 };
 
-/// A configuration of a recorded table: the number of its row.
+/// A configuration of a recorded table: its row number.
 struct TableRow {
   std::uint32_t row = 0;
   std::uint64_t key = 0;  ///< of the configuration, the same on every device
   bool operator==(const TableRow&) const = default;
 };
 
-/// The space of configurations that somebody measured: search policies are compared on it without hardware,
-/// by the same tuner that runs on hardware.
+/// The space of configurations that were measured before: compares search policies without hardware, with the same
+/// tuner that runs on hardware.
 ///
 ///   auto imported = data::read_table("convolution_A100.json.gz");
 ///   spaces::RecordedTable space(std::make_shared<data::Table>(std::move(imported.table)));
 ///   measurers::Replay<spaces::TableRow> replay;
 ///   replay.load(data::records_of(space.table(), task));      // Task task = data::task_of(space.table());
 ///
-/// The rows are the space: restrictions of the kernel show as absent rows, and nothing absent can be drawn.
-/// Configurations that failed when measured are rows and are found to fail again.
+/// The rows are the space: configurations that violate restrictions of the kernel have no rows and cannot be drawn.
+/// Configurations that failed when they were measured are rows, and fail again.
 ///
-/// `encode` gives the values separated by commas ("16,1,1,1,0"), which another table of the same kernel
-/// decodes to its own row.
+/// `encode` returns the values separated by commas ("16,1,1,1,0"), which another table of the same kernel decodes to
+/// its own row.
 ///
 /// Models:      SettableKnobSpace, with program_type = config_type = TableRow.
-/// Cost:        `sample` O(1); `mutate` O(1), but the first finds the neighbours of all rows, O(K log N) for each one,
-///              and keeps them, 4 bytes each; copies of the space share them.
+/// Cost:        `sample` O(1); `mutate` O(1), but its first call finds the neighbours of all rows, O(K log N) for each
+///              neighbour, and stores them, 4 bytes each; copies of the space share them.
 /// Determinism: bit-identical everywhere.
-/// Errors:      `std::invalid_argument` without a table, for one without rows, and for two rows of one configuration.
+/// Errors:      `std::invalid_argument` without a table, for a table without rows, and for two rows with equal
+///              configurations.
 class RecordedTable {
  public:
   using config_type = TableRow;
   using program_type = TableRow;
 
-  /// A space without a table: for recipes that are given theirs later. Drawing from it throws.
+  /// A space without a table, for recipes that get it later. Drawing from it throws.
   RecordedTable() = default;
 
-  /// Throws `std::invalid_argument` for a table without rows and for one that has two rows of one
-  /// configuration.
+  /// Throws `std::invalid_argument` for a table without rows and for two rows with equal configurations.
   explicit RecordedTable(std::shared_ptr<const Table> table, Neighbours neighbours = Neighbours::Hamming);
 
-  /// Throws `std::invalid_argument` when there is none.
+  /// Throws `std::invalid_argument` if there is none.
   [[nodiscard]] const Table& table() const;
   [[nodiscard]] std::size_t size() const noexcept { return table_ ? table_->size() : 0; }
-  /// Throws `std::out_of_range` for a row that is not there.
+  /// Throws `std::out_of_range` for a row that does not exist.
   [[nodiscard]] TableRow at(std::size_t row) const;
 
   [[nodiscard]] std::optional<TableRow> sample(const Task&, Rng& rng) const {
     return at(static_cast<std::size_t>(rng.below(table().size())));
   }
-  /// One of the neighbours, each equally likely; nothing for a row without any.
+  /// A uniformly drawn neighbour; empty for a row without neighbours.
   [[nodiscard]] std::optional<TableRow> mutate(const Task&, const TableRow& from, Rng& rng) const;
   [[nodiscard]] bool feasible(const Task&, const TableRow& config) const {
     return config.row < size() && index_->key[config.row] == config.key;
@@ -90,17 +90,17 @@ class RecordedTable {
 
   [[nodiscard]] std::vector<Knob> knobs() const;
   [[nodiscard]] std::vector<double> knob_values(const TableRow& config) const;
-  /// The row of these numbers; nothing for ones that no row has, or for another count of them than there are knobs.
+  /// The row with these knob values; empty if no row has them or their number differs from that of the knobs.
   [[nodiscard]] std::optional<TableRow> at_knobs(const Task&, std::span<const double> values) const;
 
-  /// Rows one change away, in the order of their values.
+  /// The neighbours of a row, ordered by their values.
   [[nodiscard]] std::vector<std::uint32_t> neighbours(const TableRow& of) const;
 
  private:
-  /// The neighbours of all rows, one after the other; found when they are first asked for, by whichever thread.
+  /// The neighbours of all rows, concatenated; computed at the first request, from any thread.
   struct Neighbourhood {
     std::once_flag found;
-    std::vector<std::size_t> first;  // [N + 1], in `rows`
+    std::vector<std::size_t> first;  // offsets in `rows`, [N + 1]
     std::vector<std::uint32_t> rows;
   };
   [[nodiscard]] std::span<const std::uint32_t> kept_neighbours(std::uint32_t row) const;
@@ -110,12 +110,13 @@ class RecordedTable {
     std::vector<Knob> knobs;                               // [K]
     std::vector<std::uint64_t> key;                        // [N]
     std::vector<double> values;                            // (N, K), as knobs
-    std::unordered_map<std::uint64_t, std::uint32_t> row;  // of a key
+    std::unordered_map<std::uint64_t, std::uint32_t> row;  // by key
     std::vector<std::uint32_t> sorted;                     // [N], rows by choices, first parameter first
     std::vector<std::vector<std::uint16_t>> occurring;     // [K], choices of at least one row, ascending
   };
 
-  // The part of `rows`, which agree before parameter k and are sorted, that takes `choice` there.
+  // The rows among `rows` with value `choice` of parameter k. `rows` must be sorted and equal in all parameters before
+  // k.
   [[nodiscard]] std::span<const std::uint32_t> with(std::span<const std::uint32_t> rows, std::size_t k,
                                                     std::uint16_t choice) const;
 
@@ -217,7 +218,7 @@ TUNEWRIGHT_INLINE std::vector<std::uint32_t> RecordedTable::neighbours(const Tab
 
 TUNEWRIGHT_INLINE std::span<const std::uint32_t> RecordedTable::kept_neighbours(std::uint32_t row) const {
   (void)table();
-  (void)at(row);  // throws for one that is not there
+  (void)at(row);  // throws for a row that does not exist
   Neighbourhood& kept = *neighbourhood_;
   std::call_once(kept.found, [&] {
     std::vector<std::size_t> first{0};

@@ -11,25 +11,25 @@
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/concept.hpp"
 
-/// Schedules of one shape for another.
+/// Adapts schedules of one shape to another.
 namespace tunewright::spaces {
 
-/// The decisions of `steps` in `sketch`, whose splits are over other extents; nothing unless both are the same steps
-/// but for decisions and extents.
+/// The sketch with the decisions of `steps`, which may have other extents; empty unless both have the same steps except
+/// for decisions and extents.
 ///
-/// Fused loops, compute locations, unroll limits, layouts and pipelines are taken as they are. Of a split the innermost
-/// part comes first: it stays where at most an eighth of the last tile would be idle, or else becomes the size nearest
-/// to it by ratio among those that the space draws, whole vectors where it was whole vectors. Each part around it
-/// becomes the nearest that divides, or nearly divides, what is left. So register tiles stay, and the outermost loop
-/// takes what a larger shape has more.
+/// Fused loops, compute locations, unroll limits, layouts and pipelines are copied. Of a split, the innermost part is
+/// fitted first: it keeps its size if that leaves at most an eighth of the iterations idle; otherwise it gets the size
+/// nearest by ratio among those that the space draws, a multiple of whole vectors if it was one. Each part around it
+/// gets the nearest size that divides, or nearly divides, the rest. So register tiles keep their size, and the
+/// outermost loop takes the additional iterations of a larger shape.
 ///
 /// Determinism: a function of the arguments. Cost: microseconds.
 [[nodiscard]] std::optional<schedule::Schedule> decided_as(const schedule::Schedule& sketch,
                                                            std::span<const schedule::Step> steps, const Target& target);
 
-/// A configuration of `space` for `task` that decides as `steps`, which schedule another shape of the same structure:
-/// that of the first sketch which takes them. Nothing where none does or where the configuration is not feasible;
-/// `why`, if given, then says it.
+/// A configuration of `space` for `task` with the decisions of `steps`, a schedule of the same structure for another
+/// shape: that of the first sketch that matches. Empty if no sketch matches or the configuration is infeasible; `why`,
+/// if given, then gets the reason.
 template <SearchSpace S>
   requires requires(const S& space, const Task& task) { space.sketches(task); }
 [[nodiscard]] std::optional<schedule::Schedule> refitted(const S& space, const Task& task,
@@ -64,7 +64,7 @@ namespace tunewright::spaces::refit_detail {
 using schedule::Split;
 using schedule::Step;
 
-/// The step without what a search decides and without what follows from extents.
+/// The step without its decision and without values that follow from extents.
 TUNEWRIGHT_INLINE Step undecided(Step step) {
   if (auto* split = std::get_if<Split>(&step)) {
     if (decisions::is_open_split(*split)) {
@@ -81,7 +81,7 @@ TUNEWRIGHT_INLINE Step undecided(Step step) {
   return step;
 }
 
-/// The size nearest to `wanted` by ratio; of two that are as near, the larger.
+/// The size nearest to `wanted` by ratio; the larger of two equally near ones.
 TUNEWRIGHT_INLINE std::int64_t nearest(std::span<const std::int64_t> sizes, std::int64_t wanted) {
   const auto octaves = [&](std::int64_t size) {
     return std::abs(std::log2(static_cast<double>(size) / static_cast<double>(wanted)));
@@ -106,7 +106,7 @@ TUNEWRIGHT_INLINE std::int64_t fitted_innermost(const Split& split, std::int64_t
   return nearest(sizes, wanted);
 }
 
-/// Gives the split of the sketch factors like those of `from`.
+/// Sets the factors of the sketch's split, as similar as possible to those of `from`.
 TUNEWRIGHT_INLINE void fit(Split& split, const Split& from, const Target& target) {
   std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
   for (std::size_t part = split.factors.size(); part-- > 0;) {

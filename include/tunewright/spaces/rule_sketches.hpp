@@ -11,16 +11,16 @@
 
 namespace tunewright::spaces {
 
-/// Derives sketches with a list of rules: from the last stage to the first, each rule that applies to a stage
-/// adds its derivations, so one derivation branches wherever several rules apply.
+/// Derives sketches with a list of rules. Visits the stages from the last to the first; each rule that applies to a
+/// stage adds its derivations, so a derivation branches where several rules apply.
 ///
-/// A rule is a type with `Answer meets(derivation, stage, target) const` and `void apply(derivation, stage,
-/// target, out) const`, and, if it likes, `void finish(derivation, target) const`, which is called once all
-/// stages have been visited; see `spaces::tiling` for those of Ansor. A space with a rule of your own is
-/// `SketchSpace<RuleSketches<MyRule, tiling::SkipSource, ...>>`.
+/// A rule is a type with `Answer meets(derivation, stage, target) const`, `void apply(derivation, stage, target, out)
+/// const` and, optionally, `void finish(derivation, target) const`, which is called once after all stages have been
+/// visited. `spaces::tiling` has Ansor's rules. A space with a custom rule is `SketchSpace<RuleSketches<MyRule,
+/// tiling::SkipSource, ...>>`.
 ///
 /// Paper: Zheng et al., Ansor, OSDI 2020, section 4.1.
-/// Cost:  some hundred microseconds a task, once.
+/// Cost:  some hundred microseconds, once per task.
 template <class... Rules>
 struct RuleSketches {
   std::tuple<Rules...> rules = {};

@@ -11,8 +11,8 @@
 
 namespace tunewright::spaces {
 
-/// Sketches written by the user as one function: it calls primitives on a builder and leaves choices open
-/// with `choose_tile`, `choose_fuse`, `choose_location` and `choose_unroll_limit`.
+/// Sketches defined by a user function: it calls primitives on a builder and leaves choices open with `choose_tile`,
+/// `choose_fuse`, `choose_location` and `choose_unroll_limit`.
 template <class Define>
   requires std::invocable<const Define&, schedule::ScheduleBuilder&>
 struct DefinedSketch {
@@ -25,7 +25,7 @@ struct DefinedSketch {
   }
 };
 
-/// The space a function defines:
+/// The space that a function defines:
 ///
 ///   auto space = spaces::scheduled([](schedule::ScheduleBuilder& s) {
 ///     const auto c = s.stage("C");
@@ -33,9 +33,8 @@ struct DefinedSketch {
 ///     s.parallel(c, i[0]);
 ///   });
 ///
-/// Everything `MultiLevelTiling` can do (sampling, mutation, journals) works on it. The function must not
-/// depend on anything that differs between runs; it is called once a task, and what it throws comes out of
-/// the first `sample`.
+/// It supports everything that `MultiLevelTiling` does (sampling, mutation, journals). The function must not depend on
+/// anything that differs between runs; it is called once per task, and its exceptions are thrown by the first `sample`.
 template <class Define>
 [[nodiscard]] SketchSpace<DefinedSketch<Define>> scheduled(Define define) {
   return SketchSpace<DefinedSketch<Define>>{.generator = {std::move(define)}};

@@ -24,23 +24,23 @@
 
 namespace tunewright::spaces {
 
-/// Gives the sketches of a task: schedules that are complete but for their open decisions.
+/// Generates the sketches of a task: schedules that are complete except for their open decisions.
 template <class G>
 concept SketchGenerator = requires(const G& generator, const Task& task) {
   { generator.sketches(task) } -> std::convertible_to<std::vector<schedule::Schedule>>;
 };
 
-/// What a `SketchSpace` is whatever generates its sketches.
+/// The parts of `SketchSpace` that do not depend on the generator.
 namespace sketching {
 
 using SchedulesOf = FunctionRef<std::vector<schedule::Schedule>(const Task&)>;
 
-/// Sketches and plans of their schedules, which copies of a space share. Safe to use from several threads at once.
+/// Sketches and plans of their schedules, shared by copies of a space. Thread-safe.
 class Cache {
  public:
   loops::ScheduleSummarizers summarizers;
 
-  /// The sketches of a task, made by `generate` at the first call.
+  /// The sketches of a task, generated at the first call.
   [[nodiscard]] const std::vector<schedule::Schedule>& of(const Task& task, SchedulesOf generate);
 
  private:
@@ -54,11 +54,11 @@ struct Drawing {
   double min_utilisation = 0.8;
 };
 
-/// A sketch with all decisions drawn; none if none of the tries is feasible.
+/// A sketch with all decisions drawn; empty if no try is feasible.
 [[nodiscard]] std::optional<schedule::Schedule> draw(const std::vector<schedule::Schedule>& sketches, const Task& task,
                                                      const Drawing& drawing, loops::ScheduleSummarizers& summarizers,
                                                      Rng& rng);
-/// The schedule with one decision changed; none if it has no open decisions.
+/// The schedule with one decision changed; empty if it has no open decisions.
 [[nodiscard]] std::optional<schedule::Schedule> mutate(const schedule::Schedule& candidate, const Target& target,
                                                        Rng& rng);
 [[nodiscard]] std::string_view why_infeasible(const schedule::Schedule& candidate, const Target& target,
@@ -71,17 +71,17 @@ struct Drawing {
 
 }  // namespace sketching
 
-/// The space of all ways to decide the open decisions of a generator's sketches.
+/// The space of all values of the open decisions of a generator's sketches.
 ///
-/// A configuration is a `schedule::Schedule`. Sketches are generated once a task and kept. Sampling draws a
-/// sketch uniformly and then every decision (`decisions::draw_all`); mutation changes one decision.
+/// A configuration is a `schedule::Schedule`. Sketches are generated once per task. Sampling draws a sketch uniformly
+/// and then every decision (`decisions::draw_all`); mutation changes one decision.
 ///
 /// Models:      SearchSpace. Program: `loops::LoopNest`.
-/// Errors:      `std::invalid_argument` when the task has no graph, the generator finds no sketch, or an option
-///              is out of its range.
-/// Cost:        some microseconds a sample or mutation, where the sketch was met before; the limits of a sample are
-///              those of its summary, and it is lowered only where that does not tell.
-/// Determinism: functions of their arguments alone.
+/// Errors:      `std::invalid_argument` if the task has no graph, the generator finds no sketch, or an option is out of
+///              range.
+/// Cost:        some microseconds per sample or mutation once the sketches are generated. A sample is checked by its
+///              summary, and lowered only if the summary is not sufficient.
+/// Determinism: a function of the arguments.
 template <SketchGenerator Generator>
 struct SketchSpace {
   using config_type = schedule::Schedule;
@@ -89,8 +89,8 @@ struct SketchSpace {
   using summary_type = loops::NestSummary;
 
   Generator generator = {};
-  unsigned max_tries = 24;       ///< draws of decisions before a sample is given up, at least 1
-  double min_utilisation = 0.8;  ///< share of the machine that is used, below which a draw is repeated; in [0, 1]
+  unsigned max_tries = 24;       ///< draws of decisions per sample, at least 1
+  double min_utilisation = 0.8;  ///< a draw with a lower utilisation of the machine is repeated; in [0, 1]
 
   [[nodiscard]] std::optional<config_type> sample(const Task& task, Rng& rng) const {
     return sketching::draw(sketches(task), task, {max_tries, min_utilisation}, cache->summarizers, rng);
@@ -99,18 +99,18 @@ struct SketchSpace {
     return sketching::mutate(config, task.target, rng);
   }
 
-  /// Replays, lowers and respects the static limits of the target.
+  /// Whether the schedule replays, lowers, and respects the static limits of the target.
   [[nodiscard]] bool feasible(const Task& task, const config_type& config) const {
     return why_infeasible(task, config).empty();
   }
   [[nodiscard]] std::string_view why_infeasible(const Task& task, const config_type& config) const {
     return sketching::why_infeasible(config, task.target, cache->summarizers);
   }
-  /// The same of what a configuration was lowered to.
+  /// The same for a lowered configuration.
   [[nodiscard]] std::string_view why_infeasible(const Task& task, const program_type& program) const {
     return sketching::why_infeasible(program, task.target);
   }
-  /// The same of its summary; nothing where it has to be lowered to tell.
+  /// The same for its summary; empty if it must be lowered to tell.
   [[nodiscard]] std::optional<std::string_view> why_infeasible(const Task& task, const summary_type& summary) const {
     return sketching::why_infeasible(summary, task.target);
   }
@@ -165,7 +165,7 @@ TUNEWRIGHT_INLINE const std::vector<schedule::Schedule>& Cache::of(const Task& t
   return known;
 }
 
-/// Whether a schedule uses at least that share of the machine and exceeds no limit. `summary` may be null.
+/// Whether a schedule reaches a utilisation of the machine and exceeds no limit. `summary` may be null.
 [[nodiscard]] TUNEWRIGHT_INLINE bool is_acceptable(const schedule::Schedule& candidate, const Target& target,
                                                    double least_utilisation, const loops::NestSummary* summary) {
   const auto is_used = [&](const auto& program) {
@@ -190,11 +190,10 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> draw(const std::vector<sched
     schedule::Schedule drawn = sketches[static_cast<std::size_t>(rng.below(sketches.size()))];
     decisions::draw_all(drawn.steps, task.target, rng);
     try {
-      // Threads that wait for each other are a waste hardly any candidate makes up for; the last tries take
-      // what comes.
+      // Hardly any candidate makes up for threads that wait for each other; the last tries accept any utilisation.
       const double least = attempt + 4 < drawing.max_tries ? drawing.min_utilisation : 0;
       if (is_acceptable(drawn, task.target, least, summarize(drawn))) return drawn;
-    } catch (const schedule::ScheduleError&) {  // decisions that do not fit together; draw others
+    } catch (const schedule::ScheduleError&) {  // contradictory decisions; draws others
     }
   }
   return std::nullopt;

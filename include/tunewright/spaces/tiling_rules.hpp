@@ -11,9 +11,8 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/spaces/tiling/predicates.hpp"
 
-/// Sketch rules for CPUs. A derivation starts with the last stage and walks to the first; at each stage the
-/// rules are asked in order, and every rule that applies adds its derivations (Zheng et al., Ansor, OSDI
-/// 2020, section 4.1).
+/// Sketch rules for CPUs. A derivation starts at the last stage and proceeds to the first; the rules are tried in order
+/// at each stage, and every rule that applies adds its derivations (Zheng et al., Ansor, OSDI 2020, section 4.1).
 namespace tunewright::spaces::tiling {
 
 /// Inputs and constants have no loops.
@@ -22,14 +21,14 @@ struct SkipSource {
   void apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const;
 };
 
-/// Cheap elementwise stages disappear into their readers.
+/// Inlines cheap elementwise stages.
 struct AlwaysInline {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target&, std::vector<Derivation>& out) const;
 };
 
-/// A costly elementwise stage may disappear as well: each reader then computes it again, which is worth it
-/// where it replaces waiting for memory. Not in Ansor.
+/// May inline a costly elementwise stage: each reader then recomputes it, which pays if it replaces waiting for memory.
+/// Not in Ansor.
 struct MayInline {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
@@ -37,9 +36,9 @@ struct MayInline {
   }
 };
 
-/// Padding with zeros may disappear into sums of products: terms with a zero are then left out
-/// (`loops::eliminate_padding`), and neither is the padded tensor stored. An instruction for several rows needs it
-/// stored, since not all of its rows lack the same terms. Not in Ansor.
+/// May inline zero padding into sums of products: terms with a zero are then skipped (`loops::eliminate_padding`), and
+/// the padded tensor is not stored. An instruction of several rows needs the padded tensor, because its rows lack
+/// different terms. Not in Ansor.
 struct MayInlinePadding {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
@@ -50,13 +49,13 @@ struct MayInlinePadding {
   static bool may_leave_out(const Stage& reader, TensorId padding);
 };
 
-/// A copy made by `cache_operands` is scheduled already.
+/// A copy made by `cache_operands` is already scheduled.
 struct SkipScheduled {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const;
 };
 
-/// Lets a tiled stage without an elementwise reader accumulate in a tile of its own and copy it out once.
+/// Lets a tiled stage without an elementwise reader accumulate in a separate tile and copies it out once.
 struct AddCacheWrite {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target&, std::vector<Derivation>& out) const;
@@ -77,7 +76,7 @@ struct MultiLevelTiling {
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 };
 
-/// Everything else: parallel, vectorized, and somewhere near its reader.
+/// Every other stage: parallel, vectorized, and computed somewhere near its reader.
 struct ScheduleSimply {
   [[nodiscard]] Answer meets(const Derivation&, TensorId, const Target&) const { return Answer::ApplyAndSkipRest; }
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
@@ -155,7 +154,7 @@ TUNEWRIGHT_INLINE void AddCacheWrite::apply(Derivation d, TensorId id, const Tar
                                             std::vector<Derivation>& out) const {
   const TensorId cache = d.builder.cache_write(id, Scope::Local);
   d.cached.push_back(cache);
-  // The cache now stands where the stage stood, so it is visited next.
+  // The cache takes the position of the stage, so it is visited next.
   out.push_back(std::move(d));
 }
 
@@ -179,7 +178,7 @@ TUNEWRIGHT_INLINE Derivation MultiLevelTilingWithFusion::fused(Derivation d, Ten
   const std::size_t rank = tiled.spatial.size();
   std::vector<std::vector<IterId>> copy;
   for (std::size_t axis = 0; axis < rank; ++axis) {
-    // The last axis follows to the end, so that its innermost part is the vector of the register tile.
+    // The last axis follows all factors, so that its innermost part is the vector of the register tile.
     const bool vectorized = axis + 1 == rank;
     copy.push_back(s.follow_split(reader, static_cast<IterId>(axis), tiled.split_steps[axis],
                                   static_cast<std::uint32_t>(vectorized ? spatial_levels - 1 : fuse_level)));

@@ -15,22 +15,22 @@
 #include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/summary_limits.hpp"
 
-/// How much of the machine a candidate keeps busy, told before anything is known of its speed.
+/// Estimates how much of the machine a candidate uses, from its loops alone.
 namespace tunewright::spaces {
 
-/// Share of a GPU that the last kernel of the program (its output) keeps busy, at most 1:
+/// Share of a GPU that the last kernel of the program (that of its output) uses, at most 1:
 ///
 ///   threads / threads rounded up to warps * min(1, 2 * blocks / useful)
 ///
-/// where `useful` is the number of multiprocessors, or of warps' worth of results if that is less. Half as
-/// many blocks as multiprocessors count as enough, since fewer blocks may be better blocks.
+/// where `useful` is the number of multiprocessors, or of warps of results if that is less. Half as many blocks as
+/// multiprocessors count as sufficient, since fewer blocks may be better ones.
 [[nodiscard]] double block_utilisation(const loops::LoopNest& nest, const Target& target);
 
-/// What `block_utilisation` says of the program that `summary`, made by a `loops::ScheduleSummarizer`, is of.
+/// The `block_utilisation` of the program of `summary`, which a `loops::ScheduleSummarizer` made.
 [[nodiscard]] double block_utilisation(const loops::NestSummary& summary, const Target& target);
 
-/// Share of the threads' time that is used: `loops::thread_utilisation` on CPUs, `block_utilisation` on GPUs. Of a
-/// nest, or of a summary that a `loops::ScheduleSummarizer` made.
+/// Share of the threads' time that is used: `loops::thread_utilisation` on CPUs, `block_utilisation` on GPUs. Takes a
+/// nest, or a summary made by a `loops::ScheduleSummarizer`.
 template <class Program>
 [[nodiscard]] double utilisation(const Program& program, const Target& target) {
   return target.kind == DeviceKind::Gpu ? block_utilisation(program, target)
@@ -45,7 +45,7 @@ namespace tunewright::spaces {
 
 namespace detail {
 
-/// Product of the extents of loops of kinds `first` to `last` around each other; the largest there is.
+/// Product of the extents of nested loops of kinds `first` to `last`; the maximum over all nests.
 TUNEWRIGHT_INLINE std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body& body, loops::LoopKind first,
                                             loops::LoopKind last) {
   std::int64_t most = 1;
@@ -61,7 +61,7 @@ TUNEWRIGHT_INLINE std::int64_t bound_extent(const loops::LoopNest& nest, const l
   return most;
 }
 
-/// The same of the steps of a kernel.
+/// The same for the loops of a kernel in a summary.
 TUNEWRIGHT_INLINE std::int64_t bound_extent(const loops::NestSummary& summary,
                                             std::span<const loops::NestSummary::Step> kernel, loops::LoopKind first,
                                             loops::LoopKind last) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What separate compilation compiles of component data: include it in one source file, or in one for each unit with
+// The separately compiled functions of component data: include this in one source file, or in one per unit with
 // `TUNEWRIGHT_COMPILES` defined as that unit.
 
 #if !defined(TUNEWRIGHT_COMPILES)

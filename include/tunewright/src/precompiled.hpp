@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What nearly every source includes, for `tunewright_precompile_headers` of the CMake package.
+// Headers that nearly every source file includes, for `tunewright_precompile_headers` of the CMake package.
 
 #include <algorithm>
 #include <array>

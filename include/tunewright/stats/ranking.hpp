@@ -227,7 +227,7 @@ TUNEWRIGHT_INLINE double pairwise_accuracy(std::span<const float> prediction, st
   std::sort(scores.begin(), scores.end());
   scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
   std::vector<std::uint32_t> tree(scores.size() + 1, 0);
-  const auto count_below = [&tree](std::size_t rank) {  // of the scores counted so far, those with a smaller rank
+  const auto count_below = [&tree](std::size_t rank) {  // number of scores counted so far with a smaller rank
     std::uint64_t count = 0;
     for (; rank > 0; rank &= rank - 1) count += tree[rank];
     return count;

@@ -6,19 +6,18 @@
 
 #include "tunewright/codegen/cuda/types.hpp"
 
-/// Copies from memory of the device to shared memory that go on while threads compute (`cp.async`).
+/// Asynchronous copies from device memory to shared memory (`cp.async`).
 namespace tunewright::codegen::cuda {
 
-/// True for the numbers of bytes that one instruction copies, between addresses that are multiples of that number. The
-/// thread loads and stores any other number itself, which completes sooner than was asked for.
+/// Whether one instruction copies this number of bytes, between addresses that are multiples of it. Other sizes are
+/// loaded and stored by the thread, which completes before it is required.
 [[nodiscard]] inline bool is_copied_at_once(const CudaType& type, std::int64_t lanes) {
   const std::int64_t bytes = static_cast<std::int64_t>(type.bytes) * lanes;
   return bytes == 4 || bytes == 8 || bytes == 16;
 }
 
-/// The 16 byte form goes past the first cache, which shared memory is a part of. A condition is a predicate of the
-/// instruction: around a branch a compiler would not mix the arithmetic of a copy's addresses with what threads
-/// compute.
+/// The 16-byte form bypasses L1, of which shared memory is a part. A condition becomes a predicate of the instruction:
+/// with a branch, the compiler would not interleave address arithmetic of copies with computation.
 inline constexpr std::string_view asynchronous_copy_definition =
     "// Copies the first `used` bytes, and zeros for the rest, while the thread goes on.\n"
     "template <int bytes>\n"

@@ -17,14 +17,14 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Emits the work that a warp or warp group does as a whole with fragments, which are what tensor units work on.
+/// Emits code that a warp or warp group executes together on fragments, the operands of tensor cores.
 class FragmentEmitter {
  public:
   FragmentEmitter(SourceContext& context, const loops::DeviceKernel& kernel, SourceWriter& out,
                   StatementEmitter& statements)
       : context_(context), nest_(context.nest), kernel_(kernel), out_(out), statements_(statements) {}
 
-  /// The instruction that computes an accumulator. Throws `Unsupported` if there is none.
+  /// The instruction that computes into an accumulator. Throws `Unsupported` if there is none.
   [[nodiscard]] const schedule::TensorIntrinsic& intrinsic_of(BufferId id) const {
     const schedule::TensorIntrinsic* found = kernel_.instructions.storing_to(id);
     if (found == nullptr)
@@ -41,8 +41,8 @@ class FragmentEmitter {
     return function.name;
   }
 
-  /// The products of a warp group that make up all of `loop`, which then run on while the threads start others. Nothing
-  /// where the loop has anything else in it, or where a loop around it has the same products and more.
+  /// The products of a warp group that are the only content of `loop`, so that they can run asynchronously while the
+  /// threads start others. Empty if the loop has other content, or a surrounding loop has these products already.
   [[nodiscard]] std::optional<FragmentTile> products_in(const loops::Loop& loop) const {
     if (products_started_) return std::nullopt;
     const loops::Loop* inner = &loop;
@@ -59,21 +59,21 @@ class FragmentEmitter {
     keep_sums(tile);
     out_.line(helper(begin_products_helper()) + "();");
   }
-  /// `run_on`: a node that waits for the products comes later in the same body.
+  /// `run_on`: a later node in the same body waits for the products.
   void finish_products(const FragmentTile& tile, bool run_on) {
     products_started_ = false;
     out_.line(helper(commit_products_helper()) + "();");
-    running_on_.push_back(tile);
+    unfinished_products_.push_back(tile);
     if (!run_on) wait_for_products(0);
   }
-  /// Waits until at most `under_way` groups of products are running. Where none are left, their sums can be used.
+  /// Waits until at most `under_way` groups of products are running. If that is 0, their sums can be used.
   void wait_for_products(std::uint32_t under_way) {
     out_.line(helper(wait_for_products_helper(under_way)) + "();");
     if (under_way > 0) return;
-    for (const FragmentTile& tile : std::exchange(running_on_, {})) keep_sums(tile);
+    for (const FragmentTile& tile : std::exchange(unfinished_products_, {})) keep_sums(tile);
   }
 
-  /// Emits `loop` as work that a warp does as a whole. False where `loop` begins nothing of the kind.
+  /// Emits `loop` as work of a whole warp. Returns false if it is no such work.
   bool emit(const loops::Loop& loop) {
     const std::optional<FragmentTile> tile = fragment_tile(nest_, loop);
     if (tile) {
@@ -87,14 +87,14 @@ class FragmentEmitter {
                   "; ++element) " + fragment(loop, work, work.statement->target, store_offset(nest_, *work.statement)) +
                   "[element] = " + statements_.identity(*work.statement) + ";");
       } else {
-        take_out(loop, work);
+        store_fragment(loop, work);
       }
     }
     return tile || loop.intrinsic != nullptr;
   }
 
  private:
-  /// A fragment of an accumulator, as an array of what a thread holds of it.
+  /// The C++ expression of an accumulator fragment: the array of the elements that a thread holds.
   [[nodiscard]] std::string fragment(const loops::Loop& marked, const loops::device::FragmentWork& work, BufferId id,
                                      const IndexExpr& offset) {
     const IndexExpr number = loops::device::fragment_number(nest_, *marked.intrinsic, work, offset);
@@ -119,7 +119,7 @@ class FragmentEmitter {
               context_.buffers[sums] + "[fragment]);");
   }
 
-  /// Products of matrices that the instruction finds in shared memory by itself.
+  /// Products of matrices that the instruction reads from shared memory through descriptors.
   void emit_described_products(const FragmentTile& tile) {
     context_.multiplies_by_warp_groups = true;
     const loops::Statement& s = *tile.work.statement;
@@ -178,14 +178,14 @@ class FragmentEmitter {
     out_.block(guards.empty() ? "" : "if (" + guards + ")", all);
   }
 
-  /// The fragment whose sums a statement takes.
-  struct Taken {
+  /// The fragment from which a statement reads sums.
+  struct StoredFragment {
     BufferId sums = 0;
     IndexExpr offset;
     std::vector<const ExprNode*> loads;
   };
-  [[nodiscard]] Taken taken(const loops::Statement& s) const {
-    Taken found;
+  [[nodiscard]] StoredFragment stored_fragment(const loops::Statement& s) const {
+    StoredFragment found;
     program::visit(s.op->body, [&](const ExprNode& node) {
       if (node.op != Op::Load) return;
       const BufferId id = nest_.buffer_of[node.tensor];
@@ -201,8 +201,8 @@ class FragmentEmitter {
     return found;
   }
 
-  void take_out(const loops::Loop& marked, const loops::device::FragmentWork& work) {
-    const Taken from = taken(*work.statement);
+  void store_fragment(const loops::Loop& marked, const loops::device::FragmentWork& work) {
+    const StoredFragment from = stored_fragment(*work.statement);
     const std::string sums = fragment(marked, work, from.sums, from.offset);
     if (marked.intrinsic->layout_is_known) {
       const schedule::TensorIntrinsic& intrinsic = *marked.intrinsic;
@@ -211,7 +211,7 @@ class FragmentEmitter {
       out_.line("#pragma unroll");
       const std::string parts = std::to_string(intrinsic.sums_of_thread());
       out_.block("for (int part = 0; part < " + parts + "; " + (pairs ? "part += 2" : "++part") + ")", [&] {
-        declare_place(work, intrinsic, {place.row, place.column});
+        declare_position(work, intrinsic, {place.row, place.column});
         if (pairs) {
           store_pair(work, from, sums);
         } else {
@@ -219,14 +219,12 @@ class FragmentEmitter {
         }
       });
     } else {
-      take_out_through_shared_memory(work, *marked.intrinsic, from, sums);
+      store_through_shared_memory(work, *marked.intrinsic, from, sums);
     }
   }
-  /// Each thread takes elements from the warp's shared memory that are neighbours of those that other threads take at
-  /// the same time.
-  void take_out_through_shared_memory(const loops::device::FragmentWork& work,
-                                      const schedule::TensorIntrinsic& intrinsic, const Taken& from,
-                                      const std::string& sums) {
+  /// Stores the fragment to the warp's shared memory first; then neighbouring threads read neighbouring elements.
+  void store_through_shared_memory(const loops::device::FragmentWork& work, const schedule::TensorIntrinsic& intrinsic,
+                                   const StoredFragment& from, const std::string& sums) {
     const FragmentType& type = fragments_of_sums(nest_.buffers[from.sums].type);
     const std::string number = warp_number();
     out_.block("", [&] {
@@ -235,18 +233,18 @@ class FragmentEmitter {
       out_.line(helper(store_helper(type)) + "(staged, " + sums + ");");
       out_.line("__syncwarp();");
       out_.line("#pragma unroll");
-      // The number of iterations is known, so that the compiler can write them out.
+      // A constant number of iterations, so that the compiler can unroll the loop.
       out_.block("for (int part = 0; part < 8; ++part)", [&] {
         out_.line("const int element = (int)threadIdx.x + 32 * part;");
-        declare_place(work, intrinsic, {"element / 16", "element % 16"});
+        declare_position(work, intrinsic, {"element / 16", "element % 16"});
         store_element(work, from, "staged[element]");
       });
       out_.line("__syncwarp();");
     });
   }
-  /// Names the row and column of a fragment that a thread is at, and leaves out elements beyond the tensor.
-  void declare_place(const loops::device::FragmentWork& work, const schedule::TensorIntrinsic& intrinsic,
-                     const std::array<std::string, 2>& place) {
+  /// Declares row and column of the current element of a thread, and skips elements beyond the tensor.
+  void declare_position(const loops::device::FragmentWork& work, const schedule::TensorIntrinsic& intrinsic,
+                        const std::array<std::string, 2>& place) {
     for (std::size_t l = 0; l < 2; ++l) {
       const loops::Var var = work.loops[l];
       out_.line("const int " + context_.variables[var] + " = " + place[l] + ";");
@@ -255,16 +253,16 @@ class FragmentEmitter {
         out_.line("if (" + context_.variables[var] + " >= " + std::to_string(extent) + ") continue;");
     }
   }
-  /// Takes out the element there, which is at hand as `value`.
-  void store_element(const loops::device::FragmentWork& work, const Taken& from, const std::string& value) {
+  /// Stores the current element, whose value is `value`.
+  void store_element(const loops::device::FragmentWork& work, const StoredFragment& from, const std::string& value) {
     Loads loads;
     for (const ExprNode* load : from.loads) loads.emplace(load, value);
     const loops::Statement& s = *work.statement;
     statements_.emit_guarded(s, [&] { statements_.emit_statement(s, loads, [](IndexExpr e) { return e; }); });
   }
 
-  /// Whether the elements that an even column and the next one store are neighbours and move together: either both are
-  /// within the tensor or neither is.
+  /// Whether the elements of an even column and the next one are stored to adjacent, aligned addresses, and are either
+  /// both within the tensor or both outside.
   [[nodiscard]] bool stores_pairs(const loops::device::FragmentWork& work) const {
     const loops::Statement& s = *work.statement;
     const loops::Var column = work.loops[1];
@@ -277,8 +275,8 @@ class FragmentEmitter {
              return !guard.value.uses(column) || (guard.extent % 2 == 0 && counts_pairs(guard.value));
            });
   }
-  /// Takes out the element there and the next of its row.
-  void store_pair(const loops::device::FragmentWork& work, const Taken& from, const std::string& sums) {
+  /// Stores the current element and the next one of its row.
+  void store_pair(const loops::device::FragmentWork& work, const StoredFragment& from, const std::string& sums) {
     const loops::Statement& s = *work.statement;
     statements_.emit_guarded(s, [&] {
       const CudaType& type = context_.type(nest_.buffers[s.target].type);
@@ -301,7 +299,7 @@ class FragmentEmitter {
                 ") = " + result + ";");
     });
   }
-  /// The number of a thread's warp, which ThreadX numbers the threads of.
+  /// The number of a thread's warp or warp group; ThreadX is the number of the thread in it.
   [[nodiscard]] std::string warp_number() const {
     if (kernel_.block[1] * kernel_.block[2] == 1) return "0";
     if (kernel_.block[2] == 1) return "(int)threadIdx.y";
@@ -314,7 +312,7 @@ class FragmentEmitter {
   SourceWriter& out_;
   StatementEmitter& statements_;
   bool products_started_ = false;
-  std::vector<FragmentTile> running_on_;  // products that no node has waited for
+  std::vector<FragmentTile> unfinished_products_;  // products for which no node has waited yet
 };
 
 }  // namespace tunewright::codegen::cuda

@@ -16,15 +16,15 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Products by tensor units that stand in unrolled loops over the fragments of a warp and in nothing else: each factor
-/// is loaded once for all of them.
+/// Products on tensor cores inside unrolled loops over the fragments of a warp, without other content: each factor is
+/// loaded once for all of them.
 struct FragmentTile {
-  std::vector<loops::Var> around;  ///< outermost first; none for one product alone
+  std::vector<loops::Var> around;  ///< outermost first; empty for a single product
   const loops::Loop* product = nullptr;
   loops::device::FragmentWork work;
 };
 
-/// The tile that `loop` begins, if it does.
+/// The tile whose outermost loop is `loop`, if there is one.
 [[nodiscard]] inline std::optional<FragmentTile> fragment_tile(const loops::LoopNest& nest, const loops::Loop& loop) {
   FragmentTile tile;
   const loops::Loop* inner = &loop;
@@ -38,7 +38,7 @@ struct FragmentTile {
   tile.work = loops::device::fragment_work(nest, *inner);
   const loops::Statement& s = *tile.work.statement;
   if (s.kind != loops::Statement::Kind::Update) return std::nullopt;
-  // A condition that differs within the tile keeps its products apart.
+  // A condition that differs within the tile separates its products.
   for (const loops::Guard& guard : s.guards) {
     for (const loops::Var var : tile.around) {
       if (guard.value.uses(var)) return std::nullopt;
@@ -47,7 +47,7 @@ struct FragmentTile {
   return tile;
 }
 
-/// The variables among `around` that `offset` depends on.
+/// Those variables of `around` on which `offset` depends.
 [[nodiscard]] inline std::vector<loops::Var> used_of(const std::vector<loops::Var>& around, const IndexExpr& offset) {
   std::vector<loops::Var> used;
   for (const loops::Var var : around) {
@@ -56,7 +56,7 @@ struct FragmentTile {
   return used;
 }
 
-/// The number of an iteration of nested loops, the last of which varies fastest.
+/// The linear number of an iteration of nested loops; the last loop varies fastest.
 [[nodiscard]] inline IndexExpr number_in(const loops::LoopNest& nest, const std::vector<loops::Var>& loops) {
   IndexExpr number;
   for (const loops::Var var : loops) {
@@ -71,8 +71,7 @@ struct FragmentTile {
   return points;
 }
 
-/// The type of fragments that stands for an accumulator whose sums are only taken out, so that only the type of the
-/// sums is known.
+/// A fragment type for an accumulator whose sums are only read, so that only the type of the sums is known.
 [[nodiscard]] inline const FragmentType& fragments_of_sums(program::ScalarType sums) {
   return fragment_type(program::is_float(sums) ? program::ScalarType::Float16 : program::ScalarType::Int8);
 }

@@ -14,7 +14,7 @@ namespace tunewright::codegen::cuda {
 
 using loops::IndexExpr;
 
-/// C++ text with how tightly its outermost operator binds.
+/// A C++ expression and the precedence of its outermost operator.
 struct Text {
   enum Precedence : int {
     Ternary = 3,
@@ -30,11 +30,11 @@ struct Text {
   std::string text;
   int precedence = Primary;
 
-  /// The text, in parentheses where an operator that binds as `outer` stands beside it.
+  /// The text, in parentheses if it binds less tightly than an adjacent operator of precedence `outer`.
   [[nodiscard]] std::string in(int outer) const { return precedence >= outer ? text : "(" + text + ")"; }
 };
 
-/// Writes index expressions: in 32 bits wherever no intermediate value can leave them, else in 64.
+/// Writes index expressions: in 32 bits if no intermediate value can overflow, otherwise in 64 bits.
 class IndexEmitter {
  public:
   IndexEmitter(const loops::LoopNest& nest, const std::vector<std::string>& names)
@@ -45,7 +45,7 @@ class IndexEmitter {
   [[nodiscard]] bool is_wide(const IndexExpr& e) const {
     return magnitude(e) > static_cast<double>(std::numeric_limits<std::int32_t>::max());
   }
-  /// Whether a division of a number that may be negative was written.
+  /// Whether a division of a possibly negative number was written.
   [[nodiscard]] bool uses_floor() const noexcept { return uses_floor_; }
   /// Whether a variable was written.
   [[nodiscard]] bool uses(loops::Var var) const noexcept { return used_[var] != 0; }
@@ -55,7 +55,7 @@ class IndexEmitter {
     return [this](loops::Var v) { return nest_.range_of(v); };
   }
 
-  /// A bound of every intermediate value.
+  /// An upper bound of the magnitude of every intermediate value.
   [[nodiscard]] double magnitude(const IndexExpr& e) const {
     double total = static_cast<double>(e.constant() < 0 ? -e.constant() : e.constant());
     double inside = 0;
@@ -99,7 +99,7 @@ class IndexEmitter {
     for (const IndexExpr::Term& t : e.terms()) {
       const std::int64_t factor = t.coefficient < 0 ? -t.coefficient : t.coefficient;
       Text part = atom(t, wide);
-      // A quotient is a product, too, and groups from the left, so it needs parentheses as a factor.
+      // A quotient has the precedence of a product and groups from the left, so it needs parentheses as a factor.
       if (factor != 1) part = {part.in(Text::Unary) + " * " + number(factor, wide), Text::Product};
       if (parts == 0) {
         result = t.coefficient < 0 ? Text{"-" + part.in(Text::Unary), Text::Unary} : part;

@@ -67,7 +67,7 @@ class KernelEmitter {
             } else if constexpr (std::is_same_v<T, loops::Allocate>) {
               emit_allocate(content.buffer);
             } else if constexpr (std::is_same_v<T, loops::Barrier>) {
-              // A barrier behind a wait for products is there for threads that overwrite the products' factors.
+              // A barrier after a wait for products only protects the products' factors from being overwritten.
               const bool shows_stores = n == 0 || !waits_for_products(n - 1);
               if (shows_stores && kernel_.instructions.by_warp_groups())
                 out_.line(fragments_.helper(show_stores_helper()) + "();");
@@ -125,7 +125,7 @@ class KernelEmitter {
     copies_ = around;
   }
 
-  /// How many iterations of a loop are written out together; 1: that is left to the compiler.
+  /// Number of iterations of a loop that are unrolled here; 1: the compiler decides.
   [[nodiscard]] std::int64_t written_together(const loops::Loop& loop, std::int64_t unroll_limit) const {
     const std::int64_t extent = nest_.variables[loop.var].extent;
     if (loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized) return extent;
@@ -136,8 +136,8 @@ class KernelEmitter {
 
   // Conditions.
 
-  /// Whether nodes are idle where `conditions` do not all hold, because their statements ask for the same: the
-  /// rest of a branch on a guard that no loop inside takes part in.
+  /// Whether nodes do nothing unless all `conditions` hold, because their statements have the same guards: the other
+  /// side of a branch whose guard no inner loop affects.
   [[nodiscard]] static bool does_nothing(std::span<const loops::Node> body,
                                          const std::vector<loops::Guard>& conditions) {
     return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
@@ -167,7 +167,7 @@ class KernelEmitter {
     out_.indented([&] { emit(branch.otherwise, unroll_limit); });
     out_.line("}");
   }
-  /// Whether nodes ask for asynchronous copies, under predicates where need be, and do nothing else.
+  /// Whether nodes only issue asynchronous copies, under predicates if necessary.
   [[nodiscard]] bool only_copies(std::span<const loops::Node> body) {
     return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
       if (const auto* branch = std::get_if<loops::Branch>(&node.content))
@@ -183,8 +183,8 @@ class KernelEmitter {
 
   // Vectors.
 
-  /// A vectorized loop around one statement whose lanes are consecutive in memory moves them together. False
-  /// where there is nothing to gain; the loop is then unrolled.
+  /// Moves the lanes of a vectorized loop around one statement together if they are consecutive in memory. Returns
+  /// false if that has no advantage; the loop is then unrolled.
   bool emit_vectorized(const loops::Loop& loop) {
     const std::optional<LanePlan> plan = plan_of(loop);
     if (!plan) return false;
@@ -274,7 +274,7 @@ class KernelEmitter {
     if (plan.stores)
       out_.line("*reinterpret_cast<" + context_.vector_of(type, plan.lanes) + "*>(&" + target + ") = " + result + ";");
   }
-  /// Names for the conditions of loads, which are the same for all lanes.
+  /// Declares variables for the conditions of loads, which are equal in all lanes.
   template <class Substitute>
   [[nodiscard]] Loads decide_once(const LanePlan& plan, const Substitute& substitute) {
     Loads decided;
@@ -298,7 +298,7 @@ class KernelEmitter {
   StatementEmitter statements_{context_, kernel_, out_};
   FragmentEmitter fragments_{context_, kernel_, out_, statements_};
   ReductionEmitter reductions_{context_, kernel_, out_, statements_};
-  std::int64_t copies_ = 1;  // of what is emitted, made by the loops around that are written out
+  std::int64_t copies_ = 1;  // copies of the emitted code because of unrolled outer loops
 };
 
 }  // namespace tunewright::codegen::cuda

@@ -17,11 +17,11 @@ namespace tunewright::codegen::cuda {
 using loops::BufferId;
 using loops::LoopKind;
 
-/// A kernel and the global memory it works on.
+/// A kernel and its global memory.
 struct KernelParts {
   loops::DeviceKernel kernel;
-  std::vector<BufferId> arguments;  ///< buffers of all threads, ascending
-  std::set<BufferId> written;       ///< of them, those it writes to
+  std::vector<BufferId> arguments;  ///< shared by all threads, ascending
+  std::set<BufferId> written;       ///< the arguments that it writes
 };
 
 namespace detail {
@@ -75,7 +75,7 @@ class ArgumentReader {
 
 }  // namespace detail
 
-/// The kernel with the buffers that it reads and writes besides those it allocates.
+/// The kernel with the buffers that it reads and writes but does not allocate.
 [[nodiscard]] inline KernelParts kernel_parts(const loops::LoopNest& nest, loops::DeviceKernel kernel) {
   KernelParts parts{std::move(kernel), {}, {}};
   detail::ArgumentReader(nest, parts).read();

@@ -13,15 +13,15 @@
 #include "tunewright/codegen/cuda/types.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Which accesses of a vectorized loop can move several elements at once.
+/// Determines which accesses of a vectorized loop can move several elements at once.
 namespace tunewright::codegen::cuda {
 
 using loops::IndexExpr;
 
-/// A vectorized loop in pieces of `lanes` iterations.
+/// A vectorized loop, divided into vectors of `lanes` iterations.
 struct LanePlan {
-  /// A load of `lanes` consecutive elements; only where all conditions, which are the same for all lanes, are
-  /// as wanted.
+  /// A load of `lanes` consecutive elements; valid only if all conditions, which are equal in all lanes, have the
+  /// required values.
   struct VectorLoad {
     const program::ExprNode* node = nullptr;
     std::vector<std::pair<const program::ExprNode*, bool>> conditions;
@@ -30,18 +30,18 @@ struct LanePlan {
   const loops::Statement* statement = nullptr;
   std::int64_t lanes = 1;
   bool stores = false;   ///< the target's lanes are consecutive
-  bool is_copy = false;  ///< the statement copies one load
+  bool is_copy = false;  ///< the statement copies a single load
   std::vector<VectorLoad> loads;
 };
 
-/// Whether evaluating `e` loads an element, of which there is none where a guard around it fails.
+/// Whether evaluating `e` loads an element, which may not exist if a surrounding guard fails.
 [[nodiscard]] inline bool reads_memory(const program::Expr& e) {
   bool found = false;
   program::visit(e, [&](const program::ExprNode& node) { found = found || node.op == program::Op::Load; });
   return found;
 }
 
-/// Whether `e` is a multiple of `m` wherever variable `var` is one.
+/// Whether `e` is a multiple of `m` whenever variable `var` is.
 [[nodiscard]] inline bool is_multiple(const IndexExpr& e, std::int64_t m, loops::Var var) {
   if (e.constant() % m != 0) return false;
   return std::all_of(e.terms().begin(), e.terms().end(), [&](const IndexExpr::Term& t) {
@@ -61,7 +61,7 @@ class LanePlanner {
  public:
   LanePlanner(const loops::LoopNest& nest, LanePlan& plan) : nest_(nest), plan_(plan) {}
 
-  /// True when offset advances by one a lane and starts at a multiple of the lanes.
+  /// Whether the offset advances by one per lane and starts at a multiple of the lanes.
   [[nodiscard]] bool is_consecutive(const IndexExpr& offset) const {
     if (offset.coefficient(plan_.var) != 1) return false;
     for (const IndexExpr::Term& t : offset.terms()) {
@@ -89,8 +89,8 @@ class LanePlanner {
     }
     collect(*node.args[0], is_private);
     if (differs_by_lane(*node.args[0])) return;
-    // Conditions are decided in front of the vectors, all of them: one that reads memory may do so only where those
-    // around it hold.
+    // All conditions are evaluated before the vectors, so a condition that reads memory is only allowed if it is not
+    // nested.
     if (!conditions_.empty() && reads_memory(node.args[0])) return;
     for (std::size_t a = 1; a < node.args.size(); ++a) {
       const bool wanted = node.op == Op::Select ? a == 1 : node.op == Op::And;
@@ -101,8 +101,8 @@ class LanePlanner {
   }
 
  private:
-  /// Whether a comparison has all lanes on the same side: vectors start at multiples of their length, and so does what
-  /// lies beyond.
+  /// Whether a comparison has the same result in all lanes, because vectors and the bound start at multiples of the
+  /// vector length.
   [[nodiscard]] bool is_between_vectors(const program::ExprNode& node) const {
     using program::Op;
     const bool below = node.op == Op::Less, least = node.op == Op::LessEqual;  // i < n, 0 <= i
@@ -127,17 +127,16 @@ class LanePlanner {
 
 }  // namespace detail
 
-/// Whether every vector that is stored is one that is loaded, perhaps under a condition, as asynchronous copies
-/// must be.
+/// Whether every stored vector is a loaded one, possibly under a condition, as asynchronous copies require.
 [[nodiscard]] inline bool copies_whole_vectors(const LanePlan& plan) {
   const program::ExprNode& body = *plan.statement->op->body;
   const program::ExprNode* load = body.op == program::Op::Select ? body.args[1].get() : &body;
   return plan.stores && plan.loads.size() == 1 && plan.loads[0].node == load;
 }
 
-/// How to run vectorized `loop` in vectors; nothing when it is not one statement that stores or loads
-/// consecutive, aligned elements. A guard that depends on the lane keeps lanes apart. `is_private(buffer)`:
-/// the buffer is a thread's own, which has no address worth a vector access.
+/// How to execute `loop` in vectors; empty unless it contains a single statement that stores or loads consecutive,
+/// aligned elements. A guard that depends on the lane prevents it. `is_private(buffer)`: the buffer is thread-private
+/// and has no memory address.
 template <class IsPrivate>
 [[nodiscard]] std::optional<LanePlan> plan_lanes(const loops::LoopNest& nest, const loops::Loop& loop,
                                                  const IsPrivate& is_private) {
@@ -186,8 +185,8 @@ inline void guard_whole_vectors(const loops::LoopNest& nest, loops::Body& body) 
 
 }  // namespace detail
 
-/// Lets guards ask once a vector where all lanes are on the same side: the vector starts at a multiple of its
-/// length, and so does what lies beyond.
+/// Evaluates guards once per vector if all lanes agree: the vector and the guard's bound start at multiples of its
+/// length.
 [[nodiscard]] inline loops::LoopNest guard_whole_vectors(loops::LoopNest nest) {
   detail::guard_whole_vectors(nest, nest.body);
   return nest;

@@ -7,8 +7,8 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Calls `f(node, loop)` for every loop in `body` and the node that holds it, inner ones first. Loops that one tensor
-/// instruction stands for are left out. `f` may replace the node.
+/// Calls `f(node, loop)` for every loop in `body` and the node that contains it, inner loops first. Skips loops that a
+/// tensor instruction replaces. `f` may replace the node.
 template <class F>
 void for_each_loop(loops::Body& body, const F& f) {
   for (loops::Node& node : body) {

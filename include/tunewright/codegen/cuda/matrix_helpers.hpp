@@ -6,20 +6,20 @@
 
 #include "tunewright/codegen/cuda/tensor_helpers.hpp"
 
-/// Device functions around `ldmatrix` and `mma.sync`, whose fragments have a layout that is known.
+/// Device functions for `ldmatrix` and `mma.sync`, whose fragments have a documented layout.
 ///
-/// Lane l of a warp is in group g = l / 4 and number t = l % 4 of it. A register of a factor holds 4 bytes of a row of
-/// an 8 x 16 byte matrix: those from 4 t on of row g. A fragment is four such matrices, two by two: of 16 rows (of `a`;
-/// columns of `b`) and two times 16 bytes of terms. The sums are two halves of 8 columns; in each a lane has columns 2
-/// t and 2 t + 1 of rows g and g + 8. PTX ISA, sections "Matrix Fragments for mma.m16n8k16 with floating point type",
-/// "mma.m16n8k32", "mma.m16n8k8" and "mma.m8n8k16", and "Warp-level matrix load instruction: ldmatrix".
+/// Lane l of a warp has number t = l % 4 in group g = l / 4. A register of a factor holds 4 bytes, from 4 t on, of row
+/// g of a matrix of 8 rows of 16 bytes. A fragment is two by two such matrices: 16 rows (of `a`; columns of `b`) by two
+/// times 16 bytes of terms. The sums are two halves of 8 columns; in each half, a lane has columns 2 t and 2 t + 1 of
+/// rows g and g + 8. PTX ISA, sections "Matrix Fragments for mma.m16n8k16 with floating point type", "mma.m16n8k32",
+/// "mma.m16n8k8" and "mma.m8n8k16", and "Warp-level matrix load instruction: ldmatrix".
 namespace tunewright::codegen::cuda {
 
-/// Registers of 32 bits, a thread, of a factor.
+/// 32-bit registers of a factor per thread.
 inline constexpr unsigned matrix_registers = 4;
 
-/// Row and column, in a fragment of sums, of what thread `thread` of those that hold it has as element `part`: of 8
-/// where they are a warp; in a warp group each warp has the next 16 rows. Both are C expressions.
+/// Row and column, in a fragment of sums, of element `part` of thread `thread`. There are 8 elements per thread of a
+/// warp; in a warp group, each warp has the next 16 rows. Both are C expressions.
 struct SumPlace {
   std::string row;
   std::string column;
@@ -29,16 +29,16 @@ struct SumPlace {
           thread + " % 4 * 2 + " + part + " % 2 + " + part + " / 4 * 8"};
 }
 
-/// `name(fragment, address, pitch)` loads a factor from shared memory: of matrix `matrix`, "a" or "b". Terms that are
-/// not neighbours in memory, which 16 bits allow, are transposed on the way.
+/// `name(fragment, address, pitch)` loads a factor, matrix "a" or "b", from shared memory. Terms that are not
+/// contiguous in memory, which is possible for 16-bit types, are transposed by the load.
 ///
-/// The four matrices are loaded in the order of the registers: `a` has two of them below each other, then those of the
-/// following terms; `b` first those of all terms. Eight lanes each tell where the rows of one are.
+/// The four matrices are loaded in register order: for `a`, two row blocks of the first terms, then those of the next
+/// terms; for `b`, all terms of the first columns first. Eight lanes each provide the row addresses of one matrix.
 [[nodiscard]] inline TensorHelper load_matrices_helper(const FragmentType& type, char matrix, bool by_columns) {
   constexpr unsigned ldmatrix_since = 75;
   const std::string which(1, matrix), bytes = type.ptx.ends_with("8") ? "" : "2 * ";
   const bool transposed = by_columns == (matrix == 'a');
-  // In memory: the second matrix is 8 rows further where rows of it come first, else 16 bytes.
+  // In memory, the second matrix is 8 rows further if row blocks come first, otherwise 16 bytes.
   const bool down_first = !by_columns;
   TensorHelper helper{"load_matrices_" + which + "_" + detail::order_of(by_columns) + "_" + std::string(type.ptx), "",
                       ldmatrix_since};
@@ -55,7 +55,7 @@ struct SumPlace {
 }
 
 namespace detail {
-/// One `mma.sync` on registers of the arrays `sums`, `a` and `b`, by their numbers.
+/// One `mma.sync` on the given registers of the arrays `sums`, `a` and `b`.
 [[nodiscard]] inline std::string mma(const std::string& shape, const std::string& types, const std::string& sum,
                                      const std::vector<unsigned>& sums, const std::vector<unsigned>& a,
                                      const std::vector<unsigned>& b) {
@@ -74,8 +74,8 @@ namespace detail {
 }
 }  // namespace detail
 
-/// `name(sums, a, b)` adds the product of two factors to the sums. Compute capability 7.5 has smaller instructions,
-/// which do one and the same.
+/// `name(sums, a, b)` adds the product of two factors to the sums. Compute capability 7.5 only has smaller
+/// instructions, several of which give the same result.
 [[nodiscard]] inline TensorHelper multiply_matrices_helper(const FragmentType& a, const FragmentType& b) {
   const bool bytes = a.ptx.ends_with("8");
   const std::string sum = detail::register_of(a);

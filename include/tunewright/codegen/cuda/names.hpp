@@ -11,7 +11,7 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Words that generated code must not declare: keywords, and what it calls itself.
+/// Words that generated code must not declare: keywords, and names that it uses itself.
 [[nodiscard]] inline bool is_reserved(std::string_view word) {
   static constexpr std::array words = std::to_array<std::string_view>(
       {"abs",      "alignas",       "and",       "asm",      "auto",     "bfloat16", "bool",
@@ -36,7 +36,7 @@ namespace tunewright::codegen::cuda {
          std::find(own.begin(), own.end(), word) != own.end();
 }
 
-/// `text` as a C identifier: other characters become underscores, which are not repeated.
+/// `text` as a C identifier: other characters become underscores, without repetitions.
 [[nodiscard]] inline std::string identifier(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -46,14 +46,14 @@ namespace tunewright::codegen::cuda {
   }
   while (result.size() > 1 && result.back() == '_') result.pop_back();
   if (result.empty() || result == "_") result = "x";
-  // A leading underscore would be the implementation's.
+  // A leading underscore is reserved for the implementation.
   if (result.front() == '_') result.insert(0, "x");
   if (std::isdigit(static_cast<unsigned char>(result.front())) != 0) result.insert(0, "x");
   if (is_reserved(result)) result += "_";
   return result;
 }
 
-/// Gives every declaration a name of its own.
+/// Gives every declaration a unique name.
 class Names {
  public:
   [[nodiscard]] std::string unique(std::string_view wanted) {

@@ -15,12 +15,12 @@ namespace tunewright::codegen {
 struct DeviceLaunch {
   std::string symbol;
   std::array<std::int64_t, 3> grid{1, 1, 1};   ///< blocks along x, y, z
-  std::array<std::int64_t, 3> block{1, 1, 1};  ///< threads of a block along x, y, z
+  std::array<std::int64_t, 3> block{1, 1, 1};  ///< threads per block along x, y, z
   std::int64_t static_shared_bytes = 0;
-  /// Beyond what is static; above 48 KiB together the launcher must set the kernel's attribute
+  /// In addition to static shared memory. If both together exceed 48 KiB, the launcher must set the kernel's attribute
   /// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to it before the first launch.
   std::int64_t dynamic_shared_bytes = 0;
-  std::vector<std::uint32_t> arguments;  ///< pointers it takes, in order: positions in `DeviceProgram::buffers`
+  std::vector<std::uint32_t> arguments;  ///< pointer arguments in order: indices into `DeviceProgram::buffers`
 
   [[nodiscard]] std::int64_t threads() const noexcept { return block[0] * block[1] * block[2]; }
   [[nodiscard]] std::int64_t blocks() const noexcept { return grid[0] * grid[1] * grid[2]; }
@@ -28,17 +28,16 @@ struct DeviceLaunch {
   bool operator==(const DeviceLaunch&) const = default;
 };
 
-/// CUDA C++ for a loop nest and what a host must know to run it: make the buffers, launch the kernels in
-/// order.
+/// CUDA C++ for a loop nest, and what a host needs to run it: allocate the buffers, and launch the kernels in order.
 struct DeviceProgram {
   std::string name = "kernel";
   std::string source;
   /// The arguments of the loop nest in order, then workspace. Each is aligned to at least 16 bytes.
   std::vector<KernelBuffer> buffers;
   std::vector<DeviceLaunch> launches;
-  /// Least compute capability of a device that can run it, times ten: 80 for 8.0; 0: any.
+  /// Minimum compute capability, times ten: 80 for 8.0; 0: any.
   unsigned min_compute_capability = 0;
-  /// Whether it has instructions that only code for `Target::warp_group_architecture` can have.
+  /// Whether it has instructions that require code for `Target::warp_group_architecture`.
   bool multiplies_by_warp_groups = false;
 };
 

@@ -10,14 +10,14 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Emits reductions across threads: by shuffles within warps, through shared memory beyond.
+/// Emits reductions across threads: with shuffles within warps, through shared memory beyond.
 class ReductionEmitter {
  public:
   ReductionEmitter(SourceContext& context, const loops::DeviceKernel& kernel, SourceWriter& out,
                    StatementEmitter& statements)
       : context_(context), nest_(context.nest), kernel_(kernel), out_(out), statements_(statements) {}
 
-  /// The declaration that reductions need ahead of the body, once the body is written.
+  /// The declaration that reductions need before the body; call it after the body is written.
   [[nodiscard]] std::string scratch_declaration() const {
     if (scratch_bytes_ == 0) return {};
     return "  __shared__ __align__(16) unsigned char " + scratch_ + "[" + std::to_string(scratch_bytes_) + "];\n";
@@ -64,7 +64,7 @@ class ReductionEmitter {
     return ScalarEmitter::combine(context_, r.op->combiner, type, kept, {value});
   }
 
-  /// Combines groups of `lanes` neighbours within a warp; all of them get the result.
+  /// Reduces groups of `lanes` neighbours within a warp; all of them get the result.
   void shuffle(const loops::CrossThreadReduction& r, const CudaType& type, const std::string& total,
                std::int64_t lanes) {
     if (lanes == 1) return;
@@ -81,7 +81,7 @@ class ReductionEmitter {
                [&] { out_.line(combined(r, type, total, exchanged(type, mask, total))); });
   }
 
-  /// The value that another lane holds. Types below 32 bits travel as integers.
+  /// The value of another lane. Types below 32 bits are exchanged as integers.
   [[nodiscard]] static std::string exchanged(const CudaType& type, const std::string& mask, const std::string& total) {
     const auto exchange = [&](const std::string& value) {
       return "__shfl_xor_sync(" + mask + ", " + value + ", lanes)";
@@ -92,7 +92,7 @@ class ReductionEmitter {
     return exchange(total);
   }
 
-  /// Combines the results of the warps along x, which lie one after the other.
+  /// Reduces the consecutive results of the warps along x.
   void across_warps(const loops::CrossThreadReduction& r, const CudaType& type, const std::string& total) {
     const std::int64_t warps = kernel_.block[0] / 32;
     if (warps == 1) return;
@@ -107,7 +107,7 @@ class ReductionEmitter {
                [&] { out_.line(combined(r, type, total, scratch + "[" + first + " + warp]")); });
   }
 
-  /// Combines any threads of the block, as a tree.
+  /// Reduces over any threads of the block, as a tree.
   void in_shared_memory(const loops::CrossThreadReduction& r, const CudaType& type, const std::string& total) {
     static constexpr const char* indices[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
     const std::int64_t threads = kernel_.threads();
@@ -138,10 +138,10 @@ class ReductionEmitter {
     out_.line(total + " = group[0];");
   }
 
-  /// Shared memory for a reduction, free to be written. Reductions follow one another, so they share it.
+  /// Shared memory for a reduction, safe to write. Reductions are sequential, so they share it.
   [[nodiscard]] std::string scratch_array(const CudaType& type, std::int64_t elements) {
     if (scratch_.empty()) scratch_ = context_.names.unique("combined");
-    // Other threads may still read the results of the reduction before, or of the iteration before.
+    // Other threads may still read the results of the previous reduction or iteration.
     if (out_.is_in_loop() || scratch_bytes_ > 0) out_.line("__syncthreads();");
     scratch_bytes_ = std::max(scratch_bytes_, elements * static_cast<std::int64_t>(type.bytes));
     const std::string name = context_.names.unique("shares");

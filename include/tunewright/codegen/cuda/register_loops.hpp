@@ -12,11 +12,11 @@
 #include "tunewright/loops/thread_arrays.hpp"
 #include "tunewright/loops/written_statements.hpp"
 
-/// A thread's own arrays live in registers only where every index is a number after unrolling.
+/// Unrolling for registers: thread-private arrays are in registers only if every index is constant after unrolling.
 namespace tunewright::codegen::cuda {
 
-/// Statements that nodes come to when the loops that are marked for it are written out; `limit + 1` where there
-/// are more. Other loops stay loops.
+/// Number of statements after unrolling the loops that are marked for it; `limit + 1` if it exceeds `limit`. Other
+/// loops stay loops.
 [[nodiscard]] inline std::int64_t unrolled_statements(const loops::LoopNest& nest, std::span<const loops::Node> body,
                                                       std::int64_t limit) {
   std::int64_t count = 0;
@@ -42,7 +42,7 @@ namespace tunewright::codegen::cuda {
 
 namespace detail {
 
-/// Whether nodes are sums in registers and loops around them that are written out.
+/// Whether nodes are only updates of registers and unrolled loops around them.
 template <class IsPrivate>
 [[nodiscard]] bool only_sums(std::span<const loops::Node> body, const IsPrivate& is_private) {
   return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
@@ -53,7 +53,7 @@ template <class IsPrivate>
   });
 }
 
-/// Whether nodes copy to shared memory and do nothing else.
+/// Whether nodes only copy to shared memory.
 [[nodiscard]] inline bool only_fetches(const loops::LoopNest& nest, std::span<const loops::Node> body) {
   return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
     if (const auto* loop = std::get_if<loops::Loop>(&node.content)) return only_fetches(nest, loop->body);
@@ -90,11 +90,11 @@ class RegisterLoops {
 
 }  // namespace detail
 
-/// How many iterations of a serial loop over terms of sums in registers are written out together; 1: that is left to
-/// the compiler. Then operands of the next terms are loaded while products of these are added, and what is consecutive
-/// in shared memory is loaded as a vector, which compilers do not see in loops that they unroll by themselves. All
-/// where that makes no more statements than a few hundred, else the largest divisor that does not. `copies`: of the
-/// loop, made by those around it that are written out. `is_private(buffer)`: the buffer is a thread's own.
+/// Number of iterations of a serial loop over terms of sums in registers that are unrolled here; 1: the compiler
+/// decides. After unrolling, operands of the next terms are loaded while products of the current ones are added, and
+/// elements that are contiguous in shared memory are loaded as vectors, which compilers miss when they unroll loops
+/// themselves. The whole loop if that gives at most a few hundred statements, otherwise the largest divisor that does.
+/// `copies`: copies of the loop because of unrolled outer loops. `is_private(buffer)`: the buffer is thread-private.
 template <class IsPrivate>
 [[nodiscard]] std::int64_t terms_together(const loops::LoopNest& nest, const loops::Loop& loop, std::int64_t copies,
                                           const IsPrivate& is_private) {
@@ -108,16 +108,16 @@ template <class IsPrivate>
   return std::max<std::int64_t>(together, 1);
 }
 
-/// Whether a serial loop that copies to shared memory is written out: all loads are on their way before the first is
-/// waited for, and their addresses differ by numbers.
+/// Whether to unroll a serial loop that copies to shared memory: all loads are then issued before the first wait, and
+/// their addresses differ by constants.
 [[nodiscard]] inline bool is_short_fetch(const loops::LoopNest& nest, const loops::Loop& loop) {
-  constexpr std::int64_t most = 32;  // elements of a thread
+  constexpr std::int64_t most = 32;  // elements per thread
   return loop.kind == loops::LoopKind::Serial && detail::only_fetches(nest, loop.body) &&
          loops::statements_of(nest, loop, most) <= most;
 }
 
-/// Unrolls the serial loops, of a nest in device form, whose variables select elements of a thread's own arrays, or
-/// fragments of a warp, where that makes at most `limit` statements.
+/// Unrolls the serial loops of a nest in device form whose variables index thread-private arrays or fragments of a
+/// warp, if that gives at most `limit` statements.
 [[nodiscard]] inline loops::LoopNest unroll_register_loops(loops::LoopNest nest, std::int64_t limit) {
   detail::RegisterLoops(nest, limit).run(nest.body);
   return nest;

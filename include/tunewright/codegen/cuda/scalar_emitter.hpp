@@ -23,7 +23,7 @@ using program::Expr;
 using program::ExprNode;
 using program::Op;
 
-/// What the parts of one source file share: names, and which definitions the code has come to need.
+/// State shared by the parts of one source file: names, and the definitions that the code needs.
 struct SourceContext {
   explicit SourceContext(const loops::LoopNest& n)
       : nest(n),
@@ -38,7 +38,7 @@ struct SourceContext {
   Names names;
   std::vector<std::string> variables;  ///< by Var
   std::vector<std::string> buffers;    ///< by BufferId
-  std::vector<bool> unrolled;          ///< by Var: the loop is written out, all of it or some iterations at a time
+  std::vector<bool> unrolled;          ///< by Var: the loop is unrolled, entirely or several iterations at a time
   IndexEmitter index;
   bool uses_infinity = false;
   bool uses_half = false;
@@ -47,7 +47,7 @@ struct SourceContext {
   bool copies_asynchronously = false;
   bool multiplies_by_warp_groups = false;
   std::map<std::string, std::string> helpers{};  ///< definitions of device functions, by name
-  unsigned min_compute_capability = 0;           ///< times ten; of all instructions that are used
+  unsigned min_compute_capability = 0;           ///< times ten; maximum over all instructions used
 
   void require(unsigned compute_capability) noexcept {
     min_compute_capability = std::max(min_compute_capability, compute_capability);
@@ -68,8 +68,8 @@ struct SourceContext {
     const loops::Buffer& buffer = nest.buffers[id];
     const std::string& memory = buffers[memory_of(nest, id)];
     if (is_scalar(buffer)) return memory;
-    // Apart from the rest, what is a number once loops are written out becomes the offset of an instruction: compilers
-    // do not take it out of sums in 32 bits, which might overflow.
+    // The part of an offset that is constant after unrolling is written separately and becomes the offset of an
+    // instruction: compilers do not extract it from 32-bit sums, which might overflow.
     IndexExpr moving, number(offset.constant());
     bool any = false;
     for (const IndexExpr::Term& term : offset.terms()) {
@@ -82,11 +82,11 @@ struct SourceContext {
     if (!any || moving.terms().empty() || is_registers(buffer)) return memory + "[" + index(offset).text + "]";
     return "(" + memory + " + " + index(moving).in(Text::Sum + 1) + ")[" + index(number).text + "]";
   }
-  /// Buffers of a thread live in registers.
+  /// Whether the buffer is thread-private and in registers.
   [[nodiscard]] static bool is_registers(const loops::Buffer& buffer) {
     return buffer.role == loops::BufferRole::Temporary && buffer.scope == loops::Scope::Local;
   }
-  /// Buffers of a thread with one element are plain variables.
+  /// Whether the buffer is thread-private with one element, which is a plain variable.
   [[nodiscard]] static bool is_scalar(const loops::Buffer& buffer) {
     return is_registers(buffer) && buffer.elements() == 1;
   }
@@ -102,23 +102,23 @@ struct SourceContext {
            std::to_string(extent) + (wide ? "LL" : "") + "; " +
            (step == 1 ? "++" + name : name + " += " + std::to_string(step)) + ")";
   }
-  /// The name of a type of so many lanes, which is defined if need be.
+  /// The name of the vector type with `lanes` lanes; defines it if necessary.
   [[nodiscard]] std::string vector_of(const CudaType& row, std::int64_t lanes) {
     uses_vectors = uses_vectors || row.vector.empty();
     return vector_type(row, lanes);
   }
 };
 
-/// Writes the body of one statement at one point of its loops. Values that a body uses several times get a
-/// name, as long as they are computed in any case; the lines that declare them are in `declarations`.
+/// Writes the body of one statement at one point of its loops. Values that a body uses several times get a variable if
+/// they are computed unconditionally; `declarations` has the lines that declare them.
 class ScalarEmitter {
  public:
-  /// `at_hand`: parts of the body whose value is there already, under a name. `substitute`: applied to every index over
-  /// the loops.
+  /// `precomputed`: parts of the body whose values are already in variables. `substitute` is applied to every index
+  /// over the loops.
   template <class Substitute>
   ScalarEmitter(SourceContext& context, const loops::Statement& statement,
-                std::unordered_map<const ExprNode*, std::string> at_hand, const Substitute& substitute)
-      : context_(context), statement_(statement), at_hand_(std::move(at_hand)) {
+                std::unordered_map<const ExprNode*, std::string> precomputed, const Substitute& substitute)
+      : context_(context), statement_(statement), precomputed_(std::move(precomputed)) {
     if (statement.kind == loops::Statement::Kind::Initialise) return;
     count_uses(*statement.op->body);
     program::visit(statement.op->body, [&](const ExprNode& node) {
@@ -136,7 +136,7 @@ class ScalarEmitter {
   [[nodiscard]] Text value_of(const ExprNode& node) { return evaluate(node, false); }
   [[nodiscard]] const std::vector<std::string>& declarations() const noexcept { return declarations_; }
 
-  /// `kept op= value` for the statement's combiner, as C++.
+  /// `kept op= value` for the statement's combiner, in C++.
   [[nodiscard]] static std::string combine(SourceContext& context, program::Combiner combiner, const CudaType& type,
                                            const std::string& kept, const Text& value) {
     using program::Combiner;
@@ -168,7 +168,7 @@ class ScalarEmitter {
 
   [[nodiscard]] const CudaType& type(const ExprNode& node) { return context_.type(node.type); }
 
-  /// Maximum and minimum ignore an operand that is not a number, which is one instruction.
+  /// Maximum and minimum that ignore a NaN operand, which is a single instruction.
   [[nodiscard]] static std::string extreme_of(bool maximum, const CudaType& type, const std::string& a,
                                               const std::string& b) {
     const std::string name = maximum ? "max" : "min";
@@ -177,10 +177,10 @@ class ScalarEmitter {
     return name + "(" + a + ", " + b + ")";
   }
 
-  /// `always`: the value is computed whatever other values are, so that it may be computed earlier as well.
+  /// `always`: the value is computed unconditionally, so it may also be computed earlier.
   [[nodiscard]] Text evaluate(const ExprNode& node, bool always) {
     if (const auto known = named_.find(&node); known != named_.end()) return {known->second};
-    if (const auto known = at_hand_.find(&node); known != at_hand_.end()) return {known->second};
+    if (const auto known = precomputed_.find(&node); known != precomputed_.end()) return {known->second};
     Text text = compose(node, always);
     const bool leaf = node.args.empty();
     if (!always || leaf || uses_[&node] < 2) return text;
@@ -190,7 +190,7 @@ class ScalarEmitter {
     return {name};
   }
 
-  /// The value as a float, where the type is one that is computed in float.
+  /// The value as a float if its type is computed in float.
   [[nodiscard]] std::string widened(const ExprNode& node, bool always) {
     if (!type(node).emulated) return evaluate(node, always).text;
     if (node.op == Op::Constant)
@@ -201,7 +201,7 @@ class ScalarEmitter {
     if (type(node).emulated) return {widened(node, always)};
     return evaluate(node, always);
   }
-  /// A result computed in float, or in int for types smaller than it, as a value of the type.
+  /// Converts a result computed in float, or in int for smaller integers, to the type.
   [[nodiscard]] Text rounded(Text text, const CudaType& to) const {
     if (to.emulated) return {"to_" + std::string(to.spelling) + "(" + text.text + ")"};
     if (to.scalar == "int8" || to.scalar == "uint8")
@@ -282,14 +282,14 @@ class ScalarEmitter {
     if (own.scalar == "float32" || own.emulated) return {name + "f(" + text + ")"};
     if (own.scalar == "float64") return {name + "(" + text + ")"};
     if (name == "fabs") return {(own.scalar == "int64" ? "llabs(" : "abs(") + text + ")"};
-    // A function of an integer is computed in double, and the fraction is dropped.
+    // Functions of integers are computed in double and truncated.
     return {"(" + std::string(own.spelling) + ")" + name + "((double)(" + text + "))", Text::Unary};
   }
 
   [[nodiscard]] Text binary(const ExprNode& node, const char* symbol, int precedence, bool always) {
     const Text a = operand(*node.args[0], always);
     const Text b = operand(*node.args[1], always);
-    // Sums and products group from the left, and floating-point ones must stay as they are.
+    // Operators group from the left, and the order of floating-point operations must not change.
     return {a.in(precedence) + symbol + b.in(precedence + 1), precedence};
   }
 
@@ -301,7 +301,7 @@ class ScalarEmitter {
       return rounded(is_float ? value : Text{"(float)" + value.in(Text::Unary), Text::Unary}, to);
     }
     if (type(from).emulated && to.scalar == "float32") return value;
-    // The device's conversion to int saturates; to narrower types there is none.
+    // The device's conversion to int saturates; there is none to narrower types.
     if (program::is_float(from.type) && to.bytes == 1) {
       const bool is_signed = to.scalar == "int8";
       return {"(" + std::string(to.spelling) + ")max(" + (is_signed ? "-128" : "0") + ", min(" +
@@ -311,7 +311,7 @@ class ScalarEmitter {
     return {"(" + std::string(to.spelling) + ")" + value.in(Text::Unary), Text::Unary};
   }
 
-  /// Comparisons of indices are decided here where the loops' extents decide them, and stay in 32 bits.
+  /// Comparisons of indices that follow from the loops' extents are decided here; others use 32 bits.
   [[nodiscard]] Text comparison(const ExprNode& node, const char* symbol, int precedence, bool always) {
     const ExprNode& a = *node.args[0];
     const ExprNode& b = *node.args[1];
@@ -331,7 +331,7 @@ class ScalarEmitter {
 
   SourceContext& context_;
   const loops::Statement& statement_;
-  std::unordered_map<const ExprNode*, std::string> at_hand_;
+  std::unordered_map<const ExprNode*, std::string> precomputed_;
   std::unordered_map<const ExprNode*, IndexExpr> places_;
   std::unordered_map<const ExprNode*, int> uses_;
   std::unordered_map<const ExprNode*, std::string> named_;

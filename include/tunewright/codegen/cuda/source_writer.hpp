@@ -11,14 +11,14 @@ namespace tunewright::codegen::cuda {
 class SourceWriter {
  public:
   void line(const std::string& text) { text_ += std::string(2 * depth_, ' ') + text + "\n"; }
-  /// Calls `inside`, whose lines are indented by one step more.
+  /// Calls `inside`, whose lines are indented by one more step.
   template <class Inside>
   void indented(const Inside& inside) {
     ++depth_;
     inside();
     --depth_;
   }
-  /// Braces around what `inside` writes, behind `head` if there is one.
+  /// Puts braces around the output of `inside`, after `head` if that is given.
   template <class Inside>
   void block(const std::string& head, const Inside& inside) {
     line(head.empty() ? "{" : head + " {");
@@ -34,7 +34,7 @@ class SourceWriter {
   }
   [[nodiscard]] bool is_in_loop() const noexcept { return loops_ > 0; }
 
-  /// The lines that have been written since the last call.
+  /// The lines written since the last call.
   [[nodiscard]] std::string take() { return std::exchange(text_, {}); }
 
  private:

@@ -17,7 +17,7 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Values of loads and conditions that have been written already, under a name.
+/// Variables of loads and conditions that have been written already.
 using Loads = std::unordered_map<const ExprNode*, std::string>;
 
 /// Emits statements of a kernel, under their guards.
@@ -47,8 +47,8 @@ class StatementEmitter {
     for (const std::string& one : all) text += (text.empty() ? "" : " && ") + one;
     return text;
   }
-  /// Emits `inside` where `when` holds; an empty text stands for always. `copies`: `inside` asks for asynchronous
-  /// copies and does nothing else.
+  /// Emits `inside` under the condition `when`; an empty text means always. `copies`: `inside` only issues asynchronous
+  /// copies.
   template <class Inside>
   void emit_where(const std::string& when, bool copies, const Inside& inside) {
     if (when.empty()) {
@@ -63,13 +63,13 @@ class StatementEmitter {
       out_.block("if (" + when + ")", inside);
     }
   }
-  /// Emits `inside` under the guards of `statement`; it writes `lanes` elements at a time.
+  /// Emits `inside`, which writes `lanes` elements at a time, under the guards of `statement`.
   template <class Inside>
   void emit_guarded(const loops::Statement& statement, const Inside& inside, std::int64_t lanes = 1) {
     emit_where(condition(statement.guards), takes_predicate(statement, lanes), inside);
   }
-  /// Whether it asks for asynchronous copies, and its own condition may be evaluated where these are not wanted: it
-  /// reads no memory, of which there may be none there.
+  /// Whether the statement issues asynchronous copies, and its own condition may be evaluated even if they are not
+  /// wanted, because it does not read memory that may not exist.
   [[nodiscard]] bool takes_predicate(const loops::Statement& statement, std::int64_t lanes) {
     if (!is_copied_by_device(statement, lanes)) return false;
     const ExprNode& body = *statement.op->body;
@@ -100,7 +100,7 @@ class StatementEmitter {
           ScalarEmitter::combine(context_, s.op->combiner, context_.type(nest_.buffers[s.target].type), target, value));
     }
   }
-  /// Asks for `lanes` elements to be copied to `target`, or zeros where the condition of the statement fails.
+  /// Issues an asynchronous copy of `lanes` elements to `target`, or of zeros if the condition of the statement fails.
   template <class Substitute>
   void emit_copy(const loops::Statement& s, std::int64_t lanes, const std::string& target, ScalarEmitter& scalar,
                  const Substitute& substitute) {
@@ -121,7 +121,7 @@ class StatementEmitter {
     for (const std::string& declaration : scalar.declarations()) out_.line(declaration);
     const std::string inside = context_.names.unique("inside");
     out_.line("const bool " + inside + " = " + when + ";");
-    // Where nothing is to be read, an address that exists is chosen by its index, since a choice between pointers
+    // If nothing is to be read, an existing address is selected by its index, because a selection between pointers
     // becomes a branch.
     out_.line(copy + context_.buffers[memory_of(nest_, from)] + "[" + inside + " ? " +
               context_.index(place).in(Text::Ternary) + " : 0], " + inside + " ? " + bytes + " : 0);");
@@ -133,8 +133,8 @@ class StatementEmitter {
   }
 
  private:
-  /// The same guard without a division: a + floor(n / d) < e exactly where a d + n < e d, and likewise for the guard
-  /// from below.
+  /// The same guard without division: a + floor(n / d) < e if and only if a d + n < e d, and similarly for the lower
+  /// bound.
   [[nodiscard]] loops::Guard without_division(loops::Guard guard) const {
     const auto is_quotient = [](const IndexExpr::Term& t) {
       return t.kind == IndexExpr::Kind::Quotient && t.coefficient == 1;
@@ -157,7 +157,7 @@ class StatementEmitter {
   const loops::LoopNest& nest_;
   const loops::DeviceKernel& kernel_;
   SourceWriter& out_;
-  std::string wanted_;  ///< the condition under which copies are asked for; none where they always are
+  std::string wanted_;  ///< the condition of asynchronous copies; empty: always
 };
 
 }  // namespace tunewright::codegen::cuda

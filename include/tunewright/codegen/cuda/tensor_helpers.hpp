@@ -8,17 +8,17 @@
 #include "tunewright/codegen/cuda/types.hpp"
 #include "tunewright/program/expr.hpp"
 
-/// Device functions around the instructions of tensor units, as inline PTX, so that no header is needed. The 32 threads
-/// of a warp call them together; which elements of a fragment a thread holds is up to the device.
+/// Device functions for tensor core instructions, as inline PTX, so that no header is needed. The 32 threads of a warp
+/// call them together; the device decides which elements of a fragment each thread holds.
 namespace tunewright::codegen::cuda {
 
-/// Factors of one type, of fragments of 16 x 16 elements: PTX ISA, section "Matrix Fragments for WMMA".
+/// The type of factors in fragments of 16 x 16 elements: PTX ISA, section "Matrix Fragments for WMMA".
 struct FragmentType {
   std::string_view scalar;    ///< name of the scalar type
-  std::string_view ptx;       ///< of an element
-  unsigned registers = 0;     ///< of 32 bits, a thread, of a factor
+  std::string_view ptx;       ///< PTX type of an element
+  unsigned registers = 0;     ///< 32-bit registers of a factor per thread
   std::string_view sums;      ///< PTX type of the sums
-  std::string_view spelling;  ///< of a sum, in CUDA C++
+  std::string_view spelling;  ///< C++ type of a sum
   unsigned since = 0;         ///< compute capability, times ten
 };
 
@@ -40,7 +40,7 @@ inline constexpr unsigned registers_of_sums = 8;
 }
 
 namespace detail {
-/// "%first, %first+1, .." and so many operands of array `name`, as in inline assembly.
+/// Operands "%first, %first+1, .." for `count` elements of an array in inline assembly.
 [[nodiscard]] inline std::string numbered(unsigned first, unsigned count) {
   std::string text;
   for (unsigned i = 0; i < count; ++i) text += (i == 0 ? "%" : ", %") + std::to_string(first + i);
@@ -56,14 +56,14 @@ namespace detail {
 [[nodiscard]] inline std::string order_of(bool by_columns) { return by_columns ? "col" : "row"; }
 }  // namespace detail
 
-/// A device function, by the name that calls it.
+/// A device function and its name.
 struct TensorHelper {
   std::string name;
   std::string definition;
   unsigned since = 0;  ///< compute capability, times ten
 };
 
-/// `name(fragment, address, pitch)` loads a factor from shared memory: of matrix `matrix`, "a" or "b".
+/// `name(fragment, address, pitch)` loads a factor, matrix "a" or "b", from shared memory.
 [[nodiscard]] inline TensorHelper load_helper(const FragmentType& type, char matrix, bool by_columns) {
   const std::string which(1, matrix), order = detail::order_of(by_columns), ptx(type.ptx);
   TensorHelper helper{"load_" + which + "_" + order + "_" + ptx, "", type.since};
@@ -95,7 +95,7 @@ struct TensorHelper {
   return helper;
 }
 
-/// `name(first, sums)` stores the sums to shared memory, 16 rows of 16.
+/// `name(first, sums)` stores the sums to shared memory as 16 rows of 16.
 [[nodiscard]] inline TensorHelper store_helper(const FragmentType& type) {
   TensorHelper helper{"store_" + std::string(type.sums), "", type.since};
   const unsigned n = registers_of_sums;

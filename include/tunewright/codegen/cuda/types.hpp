@@ -13,14 +13,14 @@
 #include "tunewright/codegen/statement_plan.hpp"
 #include "tunewright/program/expr.hpp"
 
-/// How scalar types are written in CUDA C++.
+/// Scalar types in CUDA C++.
 namespace tunewright::codegen::cuda {
 
-/// A row for each scalar type, found by its name.
+/// The properties of one scalar type.
 struct CudaType {
   std::string_view scalar;    ///< name of the scalar type
   std::string_view spelling;  ///< in CUDA C++
-  std::string_view vector;    ///< of the built-in vectors, without the lanes; empty: none has 16 bytes
+  std::string_view vector;    ///< prefix of the built-in vector types; empty: none has 16 bytes
   unsigned bytes = 4;
   bool emulated = false;  ///< stored in 16 bits, computed in float and rounded after each operation
 };
@@ -46,7 +46,7 @@ inline constexpr std::array cuda_types = std::to_array<CudaType>({
                     " is not generated; give it a row in codegen/cuda/types.hpp");
 }
 
-/// Most lanes that one access moves: 16 bytes.
+/// Maximum number of lanes of one access: 16 bytes.
 [[nodiscard]] inline std::int64_t max_lanes(const CudaType& type) { return 16 / static_cast<std::int64_t>(type.bytes); }
 
 [[nodiscard]] inline std::string vector_type(const CudaType& type, std::int64_t lanes) {
@@ -78,7 +78,7 @@ template <class T>
 }
 }  // namespace detail
 
-/// A constant of a type. Integers saturate, so that an infinite identity becomes their least or greatest value.
+/// A constant of a type. Integers saturate, so that an infinite identity becomes their minimum or maximum.
 [[nodiscard]] inline std::string literal(double value, const CudaType& type) {
   if (type.scalar == "bool") return value != 0 ? "true" : "false";
   if (type.scalar == "int8") return detail::integer_literal(value, -128, 127, "-128", "127", "");
@@ -92,7 +92,7 @@ template <class T>
   return detail::floating_literal(static_cast<float>(value), "f", "INFINITY");
 }
 
-/// Definitions that generated code may refer to, since it includes no header.
+/// Definitions that generated code uses, because it includes no headers.
 inline constexpr std::string_view infinity_definition =
     "#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#endif\n\n";
 

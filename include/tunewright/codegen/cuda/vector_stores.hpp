@@ -10,8 +10,8 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/thread_arrays.hpp"
 
-/// Values that threads hold in registers are stored as vectors where their places are neighbours. A compiler does so
-/// for shared memory, whose alignment it sees, but not for arguments of kernels.
+/// Stores values in registers as vectors if their destinations are contiguous. Compilers do this for shared memory,
+/// whose alignment they know, but not for kernel arguments.
 namespace tunewright::codegen::cuda {
 
 namespace detail {
@@ -43,8 +43,8 @@ class VectorStores {
 
 }  // namespace detail
 
-/// Vectorizes the unrolled loops, of a nest in device form, around one statement that stores consecutive, aligned
-/// elements of memory that threads share.
+/// Vectorizes the unrolled loops of a nest in device form that surround a single statement which stores consecutive,
+/// aligned elements of memory shared by threads.
 [[nodiscard]] inline loops::LoopNest vectorize_stores(loops::LoopNest nest) {
   detail::VectorStores(nest).run(nest.body);
   return nest;

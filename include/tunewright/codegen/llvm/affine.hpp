@@ -6,17 +6,17 @@
 
 #include <cstdint>
 
-/// The forms that loop variables and index expressions take during emission.
+/// Representations of loop variables and index expressions during emission.
 namespace tunewright::codegen::llvm_backend {
 
-/// The value of a loop variable at the place of emission.
+/// The current value of a loop variable.
 struct Binding {
   enum class Kind : std::uint8_t { None, Constant, Scalar, Lanes };
   Kind kind = Kind::None;
-  std::int64_t constant = 0;     ///< the value of Constant; the value in the first lane of Lanes
+  std::int64_t constant = 0;     ///< of Constant: the value; of Lanes: the value in the first lane
   llvm::Value* value = nullptr;  ///< of Scalar; a Lanes binding with `chunked` starts at chunk variable * lanes
   bool chunked = false;
-  unsigned depth = 0;  ///< loops around; outer terms are summed first, so that they can be hoisted
+  unsigned depth = 0;  ///< number of surrounding loops; outer terms are summed first, so that they can be hoisted
 };
 
 /// constant + sum of coefficient * value + stride * lane number + lane_part.
@@ -30,7 +30,7 @@ struct Affine {
   std::int64_t constant = 0;
   llvm::SmallVector<Term, 4> terms;
   std::int64_t stride = 0;
-  llvm::Value* lane_part = nullptr;  ///< a vector: what is not linear in the lane number
+  llvm::Value* lane_part = nullptr;  ///< a vector: the part that is not linear in the lane number
 
   [[nodiscard]] bool uniform() const { return stride == 0 && lane_part == nullptr; }
   [[nodiscard]] bool is_constant() const { return uniform() && terms.empty(); }

@@ -19,27 +19,27 @@
 #include "tunewright/codegen/llvm/number_emitter.hpp"
 #include "tunewright/core/target.hpp"
 
-/// Loop nest -> LLVM IR. The generator is a set of parts over one `EmissionContext`. Each part emits code for one kind
-/// of construct and holds a reference to the context and to the parts that it builds on:
+/// Generates LLVM IR from loop nests. The generator consists of parts that share one `EmissionContext`. Each part emits
+/// code for one kind of construct, and holds references to the context and to the parts that it uses:
 ///
 ///   NumberEmitter, MathEmitter       number types and elementary functions
 ///   ValueEmitter                     index arithmetic
 ///   MemoryEmitter                    elements of buffers
 ///   ExpressionEmitter                scalar bodies
 ///   StatementEmitter                 statements under their guards
-///   RegisterTileEmitter              targets of reductions that live in vector registers
-///   TensorEmitter                    tensor instructions for one row, and copies in the order they read
-///   TransposedCopyEmitter            square tiles whose operands lie across the vectors of their target
-///   MatrixProductFinder              products that tile registers of AMX can compute
-///   TileRegisterEmitter              those products
+///   RegisterTileEmitter              targets of reductions in vector registers
+///   TensorEmitter                    tensor instructions for one row, and copies in the order that they read
+///   TransposedCopyEmitter            square tiles whose operands are transposed relative to their target
+///   MatrixProductFinder              products that AMX tile registers can compute
+///   TileRegisterEmitter              emits these products
 ///   LoopEmitter                      loops, branches and storage; owns the parts above
-///   KernelEmitter                    one function for a nest; owns the context
+///   KernelEmitter                    one function per nest; owns the context
 ///
-/// Only `LoopEmitter` calls itself for what is inside a loop; the parts above never call back. The namespace is not
-/// called `llvm`, since that would hide the library's own.
+/// Only `LoopEmitter` recurses into loops; the parts above never call it. The namespace is not called `llvm`, because
+/// that would hide LLVM's own namespace.
 namespace tunewright::codegen::llvm_backend {
 
-/// Values that dominate the place where code is being emitted, so that they can be used again there.
+/// Values that dominate the current insertion point, so that they can be reused there.
 struct KnownValues {
   std::map<std::pair<llvm::Value*, unsigned>, llvm::Value*> splats;
   std::map<std::vector<std::pair<std::int64_t, llvm::Value*>>, llvm::Value*> sums;
@@ -47,13 +47,12 @@ struct KnownValues {
   std::map<std::pair<loops::BufferId, llvm::Value*>, llvm::Value*> addresses;
 };
 
-/// Elements that the current basic block has loaded or stored: buffer, scalar terms, constant and stride of the offset,
-/// and lanes.
+/// Elements that the current basic block has loaded or stored; key: buffer, scalar terms, constant and stride of the
+/// offset, and lanes.
 using LoadedElements =
     std::map<std::tuple<loops::BufferId, llvm::Value*, std::int64_t, std::int64_t, unsigned>, llvm::Value*>;
 
-/// The state that all parts of the generator share: the module they write, the nest with its plan, and the place where
-/// code is being emitted.
+/// The state that all parts of the generator share: the module, the nest and its plan, and the current insertion point.
 struct EmissionContext {
   EmissionContext(EmissionPlan& the_plan, const Target& the_target, llvm::Module& the_module)
       : plan(the_plan),
@@ -76,12 +75,12 @@ struct EmissionContext {
     return llvm::BasicBlock::Create(builder.getContext(), name, function());
   }
 
-  /// Goes on in a block that the current one dominates: what is known stays so.
+  /// Continues in a block that the current one dominates: known values stay valid.
   void enter(llvm::BasicBlock* block) {
     builder.SetInsertPoint(block);
     loaded.clear();
   }
-  /// Goes on where only `values` are available.
+  /// Continues where only `values` are valid.
   void enter(llvm::BasicBlock* block, KnownValues values) {
     known = std::move(values);
     enter(block);
@@ -90,7 +89,7 @@ struct EmissionContext {
   [[nodiscard]] bool is_satisfied(const loops::Guard& guard) const {
     return std::find(satisfied.begin(), satisfied.end(), &guard) != satisfied.end();
   }
-  /// The binding of a loop variable to the first of its values.
+  /// The binding of a loop variable to its first value.
   [[nodiscard]] Binding first_value() const { return {Binding::Kind::Constant, 0, nullptr, false, depth}; }
 
   EmissionPlan& plan;
@@ -101,12 +100,12 @@ struct EmissionContext {
   NumberEmitter numbers;
 
   std::vector<Binding> bindings;               ///< of loop variables, by `loops::Var`
-  std::vector<llvm::Value*> pointers;          ///< first byte of each buffer in the current function, by `BufferId`
-  std::vector<const loops::Guard*> satisfied;  ///< guards that hold here
+  std::vector<llvm::Value*> pointers;          ///< address of each buffer in the current function, by `BufferId`
+  std::vector<const loops::Guard*> satisfied;  ///< guards that are known to hold here
   KnownValues known;
   LoadedElements loaded;
-  unsigned lanes = 1;  ///< of the vectorised loop around; 1 in scalar code
-  unsigned depth = 0;  ///< of loops that are emitted as such
+  unsigned lanes = 1;  ///< of the surrounding vectorised loop; 1 in scalar code
+  unsigned depth = 0;  ///< number of surrounding loops that are emitted as loops
 };
 
 }  // namespace tunewright::codegen::llvm_backend

@@ -5,7 +5,7 @@
 
 namespace tunewright::codegen::llvm_backend {
 
-/// What emitters of statements work with. They derive from it, so that its members are theirs; all outlive them.
+/// The common members of emitters of statements. The referenced objects must outlive them.
 class EmissionParts {
  public:
   EmissionParts(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory, ExpressionEmitter& expressions)

@@ -9,11 +9,11 @@
 #include "tunewright/codegen/llvm/math_emitter.hpp"
 #include "tunewright/codegen/llvm/memory_emitter.hpp"
 
-/// Scalar bodies in LLVM IR, evaluated in scalar or vector code.
+/// Scalar bodies in LLVM IR, evaluated as scalars or vectors.
 namespace tunewright::codegen::llvm_backend {
 
-/// A value stays a scalar until it meets one that differs between lanes. Code is free of branches: a select
-/// reads its arms under masks.
+/// A value stays a scalar until it is combined with one that differs between lanes. Code has no branches: both operands
+/// of a select are read under masks.
 class ExpressionEmitter {
  public:
   ExpressionEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory)
@@ -24,7 +24,7 @@ class ExpressionEmitter {
         memory_(memory),
         math_(builder_, context.target.isa) {}
 
-  /// Evaluates the body of a statement at the current bindings. `clamped`: coordinates of guarded axes come from the
+  /// Evaluates the body of a statement at the current bindings. `clamped`: coordinates of guarded axes are those of the
   /// clamp variables.
   [[nodiscard]] llvm::Value* evaluate(const loops::Statement& s, bool clamped, const Mask& mask) {
     const StatementPlan& plan = context_.plan.of(s);
@@ -50,12 +50,12 @@ class ExpressionEmitter {
     return b;
   }
   [[nodiscard]] llvm::Constant* identity(program::Combiner combiner, program::ScalarType type) {
-    // The largest int64 is no double.
+    // The largest int64 is not representable as a double.
     if (type == program::ScalarType::Int64 && combiner == program::Combiner::Min)
       return builder_.getInt64(static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
     return values_.number(program::identity(combiner, type), type);
   }
-  /// All lanes of `v` combined, pairwise.
+  /// Reduces all lanes of `v`, pairwise.
   [[nodiscard]] llvm::Value* across_lanes(program::Combiner combiner, program::ScalarType type, llvm::Value* v) {
     auto width = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
     const unsigned saved = context_.lanes;
@@ -81,7 +81,7 @@ class ExpressionEmitter {
   }
 
  private:
-  /// a > b ? a : b (a < b ? a : b), which is one instruction; a NaN gives `b`.
+  /// a > b ? a : b (a < b ? a : b), a single instruction; if an operand is NaN, the result is `b`.
   [[nodiscard]] llvm::Value* larger(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
     return builder_.CreateSelect(is_below(type, b, a), a, b);
   }
@@ -106,7 +106,7 @@ class ExpressionEmitter {
   }
 
   [[nodiscard]] llvm::Value* value(const program::ExprNode& e, const Mask& mask) {
-    // Values under the statement's own mask are shared; those in the arm of a select are not valid elsewhere.
+    // Only values under the statement's own mask are reused; those in an arm of a select are not valid elsewhere.
     const bool shared = mask.uniform == own_mask_.uniform && mask.lanes == own_mask_.lanes;
     if (shared) {
       if (const auto found = evaluated_.find(&e); found != evaluated_.end()) return found->second;
@@ -156,7 +156,7 @@ class ExpressionEmitter {
     const bool careful_a = reads_outside(a, *accesses_);
     const bool careful_b = reads_outside(b, *accesses_);
     llvm::Value* x = value(*a, careful_a ? memory_.narrowed(mask, c) : mask);
-    // A masked load gives zero in lanes that it does not read, so a padding with zeros needs no select.
+    // A masked load gives zero in masked lanes, so zero padding needs no select.
     const bool masked = careful_a && a->op == program::Op::Load && is_vector(x) >= is_vector(c);
     if (masked && b->op == program::Op::Constant && b->value == 0) return x;
     llvm::Value* y = value(*b, careful_b ? memory_.narrowed(mask, builder_.CreateNot(c)) : mask);
@@ -189,7 +189,7 @@ class ExpressionEmitter {
     const program::ScalarType type = e.args[0]->type;
     const bool real = program::is_float(type);
     const auto rounded = [&](llvm::Value* v) { return numbers_.rounded(v, type); };
-    // Processors that compute with float16 would contract two operations into one, which loses a rounding.
+    // Otherwise processors with float16 arithmetic would contract two operations into one, which skips a rounding.
     const llvm::IRBuilder<>::FastMathFlagGuard guard(builder_);
     if (program::is_narrow_float(type)) builder_.clearFastMathFlags();
     switch (e.op) {
@@ -213,18 +213,18 @@ class ExpressionEmitter {
 
   [[nodiscard]] llvm::Value* quotient(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
     llvm::Value* quotient = builder_.CreateFDiv(a, b);
-    // Divisors that do not change in a loop, as in a softmax, are inverted once in front of it. The quotient of
-    // numbers of 16 bits must be the nearest float, so that rounding it again gives the nearest of their type.
+    // Loop-invariant divisors, as in a softmax, are inverted once before the loop. The quotient of 16-bit numbers must
+    // be the nearest float, so that rounding it again gives the nearest number of their type.
     auto* division = llvm::dyn_cast<llvm::Instruction>(quotient);
     if (division != nullptr && !program::is_narrow_float(type)) division->setHasAllowReciprocal(true);
     return quotient;
   }
   [[nodiscard]] llvm::Value* integer_quotient(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
-    // Lanes whose result is not used may divide by zero, which would trap.
+    // Unused lanes may divide by zero, which would trap.
     llvm::Value* zero = builder_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
     b = builder_.CreateSelect(zero, llvm::ConstantInt::get(b->getType(), 1), b);
     if (!has_sign(type)) return builder_.CreateUDiv(a, b);
-    // The least number divided by -1 would trap too; its quotient wraps around.
+    // The minimum divided by -1 would trap too; its quotient wraps around.
     llvm::Value* negated = builder_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
     llvm::Value* safe = builder_.CreateSelect(negated, llvm::ConstantInt::get(b->getType(), 1), b);
     return builder_.CreateSelect(negated, builder_.CreateNeg(a), builder_.CreateSDiv(a, safe));

@@ -11,10 +11,10 @@
 #include "tunewright/codegen/llvm/context.hpp"
 #include "tunewright/core/target.hpp"
 
-/// Functions that kernels are made of.
+/// Creates functions of kernels.
 namespace tunewright::codegen::llvm_backend {
 
-/// The features that LLVM must be told of so that it selects the instructions of the target's tensor units.
+/// The features that LLVM needs to select instructions of the target's tensor units.
 [[nodiscard]] inline std::string tensor_features(const Target& target) {
   std::string features;
   const auto add = [&](TensorUnit unit, const char* text) {
@@ -27,14 +27,14 @@ namespace tunewright::codegen::llvm_backend {
   return features;
 }
 
-/// A function of the module, with the attributes that code for the target needs.
+/// Adds a function to the module, with the attributes for the target.
 [[nodiscard]] inline llvm::Function* add_function(EmissionContext& context, llvm::FunctionType* type,
                                                   llvm::GlobalValue::LinkageTypes linkage, const std::string& name) {
   auto* function = llvm::Function::Create(type, linkage, name, context.module);
   function->setDoesNotThrow();
   function->addFnAttr("frame-pointer", "none");
   if (context.target.isa == Isa::Avx512) {
-    // LLVM splits vectors of 512 bits in two for processors that prefer 256, unless these attributes tell it not to.
+    // LLVM splits 512-bit vectors for processors that prefer 256 bits, unless these attributes are set.
     function->addFnAttr("prefer-vector-width", "512");
     function->addFnAttr("min-legal-vector-width", "512");
     if (const std::string units = tensor_features(context.target); !units.empty())

@@ -11,13 +11,14 @@
 /// Whole kernels in LLVM IR.
 namespace tunewright::codegen::llvm_backend {
 
-/// Emits one nest into one module, once.
+/// Emits one nest into one module; used once.
 class KernelEmitter {
  public:
   KernelEmitter(EmissionPlan& plan, const Target& target, llvm::Module& module, const LoopOptions& options)
       : context_(plan, target, module), loops_(context_, options) {}
 
-  /// Adds the kernel to the module and returns the top-level temporaries, which the caller passes after the arguments.
+  /// Adds the kernel to the module and returns the top-level temporaries, which the caller must pass after the
+  /// arguments.
   std::vector<loops::BufferId> emit() {
     llvm::IRBuilder<>& builder = context_.builder;
     llvm::Type* pointer = builder.getPtrTy();

@@ -12,7 +12,7 @@
 /// time.
 namespace tunewright::codegen::llvm_backend {
 
-/// Calls `f` with a static loop's variable bound to each constant or vector of lanes in turn.
+/// Calls `f` with the variable of a static loop bound to each constant or vector of lanes in turn.
 template <class F>
 void for_each_binding(EmissionContext& context, const loops::Loop& loop, const F& f) {
   const Binding saved = context.bindings[loop.var];
@@ -34,7 +34,7 @@ void for_each_binding(EmissionContext& context, const loops::Loop& loop, const F
   context.bindings[loop.var] = saved;
 }
 
-/// Calls `f` with the loops that move the target, and vectorised ones, bound to each of their values.
+/// Calls `f` with the variables of vectorised loops, and of loops that move the target, bound to each of their values.
 template <class F>
 void for_each_element(EmissionContext& context, const std::vector<const loops::Loop*>& around,
                       const loops::Statement& s, const F& f, std::size_t from = 0) {

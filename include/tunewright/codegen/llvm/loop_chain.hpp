@@ -6,10 +6,10 @@
 
 #include "tunewright/loops/nest.hpp"
 
-/// Loops around one statement, with nothing else in them.
+/// Nested loops around a single statement.
 namespace tunewright::codegen::llvm_backend {
 
-/// The statement that is all there is in `loop`, if there is one.
+/// The statement in `loop` if that contains, apart from loops, nothing else; otherwise null.
 [[nodiscard]] inline const loops::Statement* only_statement(const loops::Loop& loop) {
   const loops::Loop* current = &loop;
   while (current->body.size() == 1) {
@@ -27,7 +27,7 @@ namespace tunewright::codegen::llvm_backend {
   return list;
 }
 
-/// True when a loop of the chain moves `e`.
+/// Whether a loop of the chain moves `e`.
 [[nodiscard]] inline bool varies_in(const loops::Loop& loop, const loops::IndexExpr& e) {
   for (const loops::Loop* inner : chain(loop)) {
     if (e.uses(inner->var)) return true;

@@ -20,11 +20,11 @@
 namespace tunewright::codegen::llvm_backend {
 
 struct LoopOptions {
-  bool register_tiles = true;                  ///< keep reduction targets in registers
-  std::int64_t max_stack_bytes = 1024 * 1024;  ///< of temporaries of one thread
+  bool register_tiles = true;                  ///< keep targets of reductions in registers
+  std::int64_t max_stack_bytes = 1024 * 1024;  ///< limit of temporaries per thread
 };
 
-/// Owns the emitters of what loops contain and decides which of them a loop is for.
+/// Owns the emitters of loop contents and selects the one for each loop.
 class LoopEmitter {
  public:
   LoopEmitter(EmissionContext& context, const LoopOptions& options)
@@ -33,14 +33,14 @@ class LoopEmitter {
   LoopEmitter(const LoopEmitter&) = delete;
   LoopEmitter& operator=(const LoopEmitter&) = delete;
 
-  /// Emits the whole nest into the current function and finishes it. `runtime` points to the `tunewright_runtime` that
-  /// runs parallel loops.
+  /// Emits the whole nest into the current function and finishes the function. `runtime` points to the
+  /// `tunewright_runtime` that runs parallel loops.
   void emit_nest(llvm::Value* runtime) {
     runtime_ = runtime;
     emit_body(nest_.body, true);
     finish_function();
   }
-  /// Whether the nest's code needs the tile registers, which a process has to ask Linux for.
+  /// Whether the code needs the AMX tile registers, which a process must request from Linux.
   [[nodiscard]] bool uses_tile_registers() const noexcept { return tile_registers_.are_used(); }
 
  private:
@@ -132,7 +132,7 @@ class LoopEmitter {
     emit_guarded(loop);
   }
 
-  /// Asks for guards as soon as all their variables are known.
+  /// Evaluates guards as soon as all their variables are known.
   void emit_guarded(const loops::Loop& loop) {
     const loops::Statement* s = only_statement(loop);
     if (s == nullptr || s->guards.empty()) {
@@ -170,7 +170,7 @@ class LoopEmitter {
     }
   }
 
-  /// A loop that runs at least once, unless `may_be_empty`.
+  /// A loop that is executed at least once, unless `may_be_empty`.
   template <class F>
   void emit_serial(loops::Var var, llvm::Value* begin, llvm::Value* end, const F& emit_inside,
                    bool may_be_empty = false) {
@@ -218,7 +218,8 @@ class LoopEmitter {
     context_.bindings[loop.var] = saved;
   }
 
-  /// Outlines the loop as a function over a part of its range and hands it to the runtime, with the values it needs.
+  /// Outlines the loop as a function over a part of its range, and passes it to the runtime with the values that it
+  /// needs.
   void emit_parallel(const loops::Loop& loop) {
     llvm::Type* pointer = builder_.getPtrTy();
     llvm::Type* word = builder_.getInt64Ty();
@@ -264,8 +265,8 @@ class LoopEmitter {
     context_.enter(resume, saved_known);
   }
 
-  /// An initialisation followed by the update of exactly the same elements: the registers start with the
-  /// identity and the initialisation itself is not needed.
+  /// An initialisation followed by an update of exactly the same elements: the registers start with the identity, and
+  /// the initialisation is not emitted.
   bool emit_initialised(const loops::Node& first, const loops::Node& second) {
     if (!options_.register_tiles || statements_.uses_registers()) return false;
     const auto* statement = std::get_if<loops::Statement>(&first.content);

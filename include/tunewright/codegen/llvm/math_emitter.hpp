@@ -15,9 +15,9 @@
 
 /// Elementary functions as LLVM IR, for scalars and vectors of any number of lanes.
 ///
-/// Float: range reduction and polynomials fitted for this library at Chebyshev nodes; largest error seen over
-/// the float range is under 2 units in the last place. Infinities and NaNs as in C; denormal results of exp
-/// are kept. Double: the C library's functions, one lane at a time.
+/// Float: range reduction and polynomials that were fitted at Chebyshev nodes for this library; the largest observed
+/// error over the float range is below 2 units in the last place. Infinities and NaNs are as in C; denormal results of
+/// exp are kept. Double: functions of the C library, one lane at a time.
 namespace tunewright::codegen::llvm_backend {
 
 class MathEmitter {
@@ -49,7 +49,7 @@ class MathEmitter {
   [[nodiscard]] llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
     return b_.CreateFAdd(b_.CreateFMul(a, b), c);
   }
-  /// Coefficients from the constant term on.
+  /// `coefficients` start with the constant term.
   [[nodiscard]] llvm::Value* polynomial(llvm::Value* x, std::initializer_list<double> coefficients) {
     llvm::Value* sum = nullptr;
     for (auto c = std::rbegin(coefficients); c != std::rend(coefficients); ++c) {
@@ -64,11 +64,11 @@ class MathEmitter {
 
   /// exp(x) = 2^n exp(r), |r| <= ln(2)/2.
   [[nodiscard]] llvm::Value* float_exp(llvm::Value* x) {
-    // Comparisons with a NaN are false, so a NaN stays.
+    // Comparisons with NaN are false, so a NaN is propagated.
     llvm::Value* y = b_.CreateSelect(b_.CreateFCmpOGT(x, real(x, 89)), real(x, 89), x);
     y = b_.CreateSelect(b_.CreateFCmpOLT(y, real(x, -105)), real(x, -105), y);
     llvm::Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(y, real(x, 1.4426950408889634)));
-    llvm::Value* r = fma(n, real(x, -0.693359375), y);  // ln 2 in two parts, the first exact in a few bits
+    llvm::Value* r = fma(n, real(x, -0.693359375), y);  // ln 2 as a sum of two parts, the first exact in a few bits
     r = fma(n, real(x, 2.12194440054690583e-4), r);
     llvm::Value* p = polynomial(
         r, {0.500000001357, 0.166666666817, 0.0416664638387, 0.00833331080481, 0.00139337704472, 0.000198911245858});
@@ -76,16 +76,16 @@ class MathEmitter {
     return scaled_by_power_of_two(x, p, n);
   }
 
-  /// p 2^n for whole n, not a number where x is none. Results may be denormal.
+  /// p 2^n for integers n; NaN if x is. Results may be denormal.
   [[nodiscard]] llvm::Value* scaled_by_power_of_two(llvm::Value* x, llvm::Value* p, llvm::Value* n) {
     const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
     if (isa_ == Isa::Avx512 && vector != nullptr && vector->getNumElements() == 16) {
       return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-                                {p, n, p, b_.getInt16(0xffff), b_.getInt32(4)});  // 4: rounding as it is set
+                                {p, n, p, b_.getInt16(0xffff), b_.getInt32(4)});  // 4: current rounding mode
     }
-    llvm::Value* nan = b_.CreateFCmpUNO(x, x);  // no integer stands for it
+    llvm::Value* nan = b_.CreateFCmpUNO(x, x);  // has no integer
     llvm::Value* whole = b_.CreateFPToSI(b_.CreateSelect(nan, real(x, 0), n), integer_like(x));
-    // Two halves, since the whole power may be smaller than any normal number.
+    // In two steps, because 2^n may be smaller than any normal number.
     llvm::Value* half = b_.CreateAShr(whole, integer(whole, 1));
     p = b_.CreateFMul(p, power_of_two(half, x->getType()));
     p = b_.CreateFMul(p, power_of_two(b_.CreateSub(whole, half), x->getType()));
@@ -97,7 +97,7 @@ class MathEmitter {
     llvm::Value* tiny = b_.CreateFCmpOLT(x, real(x, std::numeric_limits<float>::min()));
     llvm::Value* scaled = b_.CreateSelect(tiny, b_.CreateFMul(x, real(x, 8388608.0)), x);
     llvm::Value* raw = bits(scaled);
-    // Offset that moves the exponent's step from 1 to sqrt(1/2).
+    // Moves the step of the exponent from 1 to sqrt(1/2).
     llvm::Value* shifted = b_.CreateSub(raw, integer(raw, 0x3f3504f3));
     llvm::Value* exponent = b_.CreateAShr(shifted, integer(raw, 23));
     llvm::Value* mantissa = b_.CreateSub(raw, b_.CreateShl(exponent, integer(raw, 23)));

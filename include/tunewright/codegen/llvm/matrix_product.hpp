@@ -18,43 +18,43 @@
 #include "tunewright/loops/tensor_operands.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
-/// Products of matrices that tile registers of AMX can compute, among the loops of a nest.
+/// Finds matrix products in a nest that AMX tile registers can compute.
 namespace tunewright::codegen::llvm_backend {
 
-/// A matrix in memory that a tile register is filled from or written to.
+/// A matrix in memory that is loaded into or stored from a tile register.
 struct Matrix {
   loops::BufferId buffer = 0;
   const loops::IndexExpr* offset = nullptr;  ///< of the first element
-  std::int64_t row_bytes = 0;                ///< from one row to the next
+  std::int64_t row_bytes = 0;                ///< distance between rows
 };
 
-/// How many rows the instruction takes of the first factor, and groups of terms of both.
+/// The number of rows of the first factor, and of groups of terms of both, per instruction.
 struct MatrixShape {
   std::int64_t rows = 0;
   std::int64_t steps = 0;
   auto operator<=>(const MatrixShape&) const = default;
 };
 
-/// A sum of products of matrices that lives in tile registers.
+/// A sum of matrix products in tile registers.
 struct MatrixProduct {
   const loops::Statement* statement = nullptr;
-  std::vector<const loops::Loop*> around;  ///< the instruction's loops, outermost first
-  std::vector<const loops::Loop*> inside;  ///< the instruction's own
+  std::vector<const loops::Loop*> around;  ///< loops around the instruction, outermost first
+  std::vector<const loops::Loop*> inside;  ///< loops that the instruction replaces
   Matrix rows, columns, target;
   MatrixShape shape;
   llvm::Intrinsic::ID instruction = llvm::Intrinsic::not_intrinsic;
-  std::map<std::int64_t, unsigned> accumulators;  ///< register of each constant part of the target's offset
+  std::map<std::int64_t, unsigned> accumulators;  ///< register by the constant part of the target's offset
 };
 
-/// Finds sums of products that can live in tile registers: where the instruction reads its factors, where the sums go,
-/// and which register each of them has. Emits nothing but index arithmetic.
+/// Finds sums of products that fit tile registers: where the instruction reads its factors, where the sums are stored,
+/// and the register of each. Emits only index arithmetic.
 class MatrixProductFinder {
  public:
   MatrixProductFinder(EmissionContext& context, ValueEmitter& values)
       : context_(context), plan_(context.plan), nest_(context.nest), values_(values) {}
 
-  /// The product in `loop`, if tile registers can hold its target while `loop` runs: nothing is cut by guards, the
-  /// operands lie as the instruction reads them, and the loops move the target to few places, all known.
+  /// The product in `loop`, if tile registers can hold its target while `loop` runs: no guards cut it, the operands
+  /// have the layout that the instruction reads, and the loops move the target to few known addresses.
   [[nodiscard]] std::optional<MatrixProduct> find(const loops::Loop& loop) {
     const loops::Statement* s = only_statement(loop);
     if (s == nullptr || s->kind != loops::Statement::Kind::Update || context_.lanes != 1) return std::nullopt;
@@ -72,7 +72,8 @@ class MatrixProductFinder {
     return product;
   }
 
-  /// True when `initialise`, inside the loops `around`, stores the identity in exactly what the product adds to.
+  /// Whether `initialise`, inside the loops `around`, stores the identity in exactly the elements to which the product
+  /// adds.
   [[nodiscard]] bool starts(const MatrixProduct& product, const std::vector<const loops::Loop*>& around,
                             const loops::Statement& initialise) const {
     std::vector<const loops::Loop*> added = product.around;
@@ -117,8 +118,8 @@ class MatrixProductFinder {
     return b == ScalarType::Int8 ? llvm::Intrinsic::x86_tdpbusd : llvm::Intrinsic::x86_tdpbuud;
   }
 
-  /// False where the outermost loop moves the target, which is then better held further inside, or where there are
-  /// more places than registers.
+  /// Returns false if the outermost loop moves the target, which should then be in registers only further inside, or if
+  /// there are more addresses than registers.
   [[nodiscard]] bool assign_registers(MatrixProduct& product) {
     const loops::IndexExpr& offset = *product.target.offset;
     std::int64_t places = 1;

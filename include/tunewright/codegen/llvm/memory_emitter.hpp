@@ -17,16 +17,16 @@
 /// Loads and stores of buffer elements in LLVM IR.
 namespace tunewright::codegen::llvm_backend {
 
-/// The condition that loads happen under: one of all lanes and one of each lane. Where it fails nothing outside is
-/// touched and the value is unspecified.
+/// The condition of loads: one common to all lanes and one per lane. If it fails, no memory is accessed and the value
+/// is unspecified.
 struct Mask {
   llvm::Value* uniform = nullptr;
   llvm::Value* lanes = nullptr;
   [[nodiscard]] bool always() const { return uniform == nullptr && lanes == nullptr; }
 };
 
-/// Buffers never overlap, which scoped alias metadata states. Values loaded or stored in the current basic block are
-/// remembered, so that an unrolled tile loads each element once.
+/// Buffers never overlap, which scoped alias metadata declares. Values that the current basic block has loaded or
+/// stored are remembered, so that an unrolled tile loads each element once.
 class MemoryEmitter {
  public:
   MemoryEmitter(EmissionContext& context, ValueEmitter& values)
@@ -67,19 +67,19 @@ class MemoryEmitter {
     return known;
   }
 
-  /// Loads what memory holds from one element on as a value of `type`; every lane is at the element of the first.
+  /// Loads a value of `type` from the memory at one element; all lanes refer to the element of the first.
   [[nodiscard]] llvm::Value* load_bits(loops::BufferId id, const Affine& at, llvm::Type* type) {
     return annotate(builder_.CreateAlignedLoad(type, address(id, at), alignment(id)), id);
   }
 
-  /// Stores a value of any type from one element on.
+  /// Stores a value of any type to the memory at one element.
   void store_bits(loops::BufferId id, const Affine& at, llvm::Value* value) {
     forget(id);
     annotate(builder_.CreateAlignedStore(value, address(id, at), alignment(id)), id);
   }
 
-  /// Stores `value`; a scalar goes to every lane. Only lanes of `lane_mask` are written; branching on a
-  /// uniform condition is left to the caller.
+  /// Stores `value`; a scalar is stored to every lane. Only lanes of `lane_mask` are written; the caller branches on
+  /// uniform conditions.
   void store(loops::BufferId id, const Affine& at, llvm::Value* value, llvm::Value* lane_mask) {
     const program::ScalarType type = nest_.buffers[id].type;
     forget(id);
@@ -107,7 +107,7 @@ class MemoryEmitter {
     }
   }
 
-  /// Drops what is known of a buffer that is written by other means than `store`.
+  /// Forgets the known elements of a buffer that is written by other means than `store`.
   void forget(loops::BufferId id) {
     for (auto entry = context_.loaded.begin(); entry != context_.loaded.end();) {
       entry = std::get<0>(entry->first) == id ? context_.loaded.erase(entry) : std::next(entry);
@@ -139,7 +139,7 @@ class MemoryEmitter {
     return slot;
   }
 
-  /// Data of the module, at the start of a cache line.
+  /// Adds constant data to the module, aligned to a cache line.
   [[nodiscard]] llvm::GlobalVariable* add_constant(llvm::Constant* value, const char* name) {
     auto* variable = llvm::cast<llvm::GlobalVariable>(context_.module.getOrInsertGlobal(name, value->getType()));
     variable->setInitializer(value);
@@ -178,7 +178,7 @@ class MemoryEmitter {
     return annotate(builder_.CreateMaskedGather(wide, addresses(id, at), alignment(id), all_lanes()), id);
   }
 
-  /// Elements 0, 2, 4, ...: two loads that touch nothing beyond the last of them, and a shuffle.
+  /// Elements 0, 2, 4, ...: two loads that do not read beyond the last of them, and a shuffle.
   [[nodiscard]] llvm::Value* every_second(loops::BufferId id, const Affine& at, llvm::Type* wide) {
     Affine second = at;
     second.constant += context_.lanes - 1;
@@ -190,7 +190,7 @@ class MemoryEmitter {
     return builder_.CreateShuffleVector(low, high, picked);
   }
 
-  /// Loads without a branch: where the condition of all lanes fails, zeros are read instead.
+  /// A load without a branch: if the uniform condition fails, it reads zeros from elsewhere.
   [[nodiscard]] llvm::Value* masked_load(loops::BufferId id, const Affine& at, const Mask& mask) {
     llvm::Type* type = numbers_.memory_type(nest_.buffers[id].type);
     llvm::Type* wide = vector_of(type, context_.lanes);
@@ -211,7 +211,7 @@ class MemoryEmitter {
                                        llvm::Constant::getNullValue(wide));
   }
 
-  /// Zeros for a whole vector register, which are read in place of memory that must not be touched.
+  /// Zeros for a whole vector register, read instead of memory that must not be accessed.
   [[nodiscard]] llvm::Value* zeros() {
     if (zeros_ == nullptr) {
       llvm::Type* type = llvm::ArrayType::get(builder_.getInt64Ty(), 64);

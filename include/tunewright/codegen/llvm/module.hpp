@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-/// Turns an LLVM module into machine code by LLVM's C interface, whose headers compile in no time.
+/// Compiles an LLVM module to machine code with LLVM's C interface, whose headers are cheap to compile.
 namespace tunewright::codegen::llvm_backend {
 
 inline void initialise_llvm_once() {
@@ -24,7 +24,7 @@ inline void initialise_llvm_once() {
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
     LLVMInitializeNativeAsmParser();
-    // What is exported may be for another machine.
+    // Exported kernels may be for another machine.
 #if LLVM_HAS_AARCH64_TARGET && !defined(__aarch64__)
     LLVMInitializeAArch64TargetInfo();
     LLVMInitializeAArch64Target();
@@ -40,7 +40,7 @@ inline void initialise_llvm_once() {
   });
 }
 
-/// Takes over a string that LLVM allocated.
+/// Takes ownership of a string allocated by LLVM.
 [[nodiscard]] inline std::string taken(char* text) {
   std::string copy = text == nullptr ? "" : text;
   LLVMDisposeMessage(text);
@@ -53,19 +53,19 @@ inline void initialise_llvm_once() {
   return copy;
 }
 
-/// Throws `std::runtime_error` with LLVM's words for an error.
+/// Throws `std::runtime_error` with LLVM's message if there is an error.
 inline void check(LLVMErrorRef error) {
   if (error != nullptr) throw std::runtime_error(message_of(error));
 }
 
-/// The processor to generate code for, in LLVM's words.
+/// The target processor in LLVM's terms.
 struct Processor {
   std::string triple;
   std::string name;
-  std::string features;  ///< besides those that the name stands for, e.g. "+dotprod,-sve"
+  std::string features;  ///< in addition to those implied by the name, e.g. "+dotprod,-sve"
 };
 
-/// Target machine and optimiser for one target. Making it costs under a millisecond; use it for many modules,
+/// Target machine and optimiser for one target. Construction takes less than a millisecond; reuse it for many modules,
 /// from one thread at a time.
 class Backend {
  public:
@@ -89,8 +89,7 @@ class Backend {
     LLVMDisposeTargetData(layout);
   }
 
-  /// A short, fixed pipeline: the emitted code is already unrolled and vectorised, and no pass here does
-  /// either.
+  /// Runs a short, fixed pipeline: the emitted code is already unrolled and vectorised, and no pass does either.
   void optimise(LLVMModuleRef module, const char* passes) const {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(module, passes, machine_.get(), options);
@@ -120,7 +119,7 @@ class Backend {
   std::string triple_;
 };
 
-/// Throws `std::logic_error` with LLVM's words when the module is malformed.
+/// Throws `std::logic_error` with LLVM's message if the module is malformed.
 inline void verify(LLVMModuleRef module) {
   char* problem = nullptr;
   if (LLVMVerifyModule(module, LLVMReturnStatusAction, &problem) != 0)
@@ -128,7 +127,7 @@ inline void verify(LLVMModuleRef module) {
   LLVMDisposeMessage(problem);
 }
 
-/// Reads IR text. Throws `std::invalid_argument` with the place of the mistake.
+/// Parses IR text. Throws `std::invalid_argument` with the position of the error.
 [[nodiscard]] inline LLVMModuleRef parse(LLVMContextRef context, const std::string& text) {
   LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.data(), text.size(), "text");
   LLVMModuleRef module = nullptr;

@@ -9,13 +9,13 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/program/scalar_type.hpp"
 
-/// Number types in LLVM IR: what a value of a type is in a register and in memory, and conversions between types, for
-/// scalars and vectors of any number of lanes.
+/// Number types in LLVM IR: the types of values in registers and in memory, and conversions, for scalars and vectors of
+/// any number of lanes.
 namespace tunewright::codegen::llvm_backend {
 
-/// Floating-point types of 16 bits are float32 in registers, always holding a number that the type has, and 16-bit
-/// integers in memory. Conversions of bfloat16, and of float16 where the processor has none, are integer arithmetic:
-/// the functions that a compiler would call for them are not there in a process that loads kernels.
+/// 16-bit floating-point types are float32 in registers, always with a value that the type can represent, and 16-bit
+/// integers in memory. Conversions of bfloat16, and of float16 on processors without them, are integer arithmetic,
+/// because the functions that a compiler would call are not available in a process that loads kernels.
 class NumberEmitter {
  public:
   using ScalarType = program::ScalarType;
@@ -58,7 +58,7 @@ class NumberEmitter {
     }
   }
 
-  /// The result of an operation on values of `type`, rounded to it.
+  /// The result of an operation on values of `type`, rounded to the type.
   [[nodiscard]] llvm::Value* rounded(llvm::Value* v, ScalarType type) {
     if (type == ScalarType::BFloat16) return round_bfloat(v);
     return type == ScalarType::Float16 ? round_half(v) : v;
@@ -82,7 +82,7 @@ class NumberEmitter {
       if (!program::is_narrow_float(to)) return b_.CreateFPCast(v, type);
       return rounded(from == ScalarType::Float64 ? towards_odd(v) : v, to);
     }
-    // A float does not hold every integer of 32 bits, and what is rounded to it must not be rounded again.
+    // A float cannot represent every 32-bit integer, and a value must not be rounded twice.
     const bool wide = from == ScalarType::Int32 || from == ScalarType::Int64;
     if (program::is_narrow_float(to) && wide)
       return rounded(towards_odd(b_.CreateSIToFP(v, like(v, b_.getDoubleTy()))), to);
@@ -104,7 +104,7 @@ class NumberEmitter {
     return llvm::ConstantFP::get(like->getType(), value);
   }
 
-  /// Upper bits of a word after rounding away `dropped` lower ones, ties to even.
+  /// The upper bits of a word, with the `dropped` lower ones rounded away, ties to even.
   [[nodiscard]] llvm::Value* round_bits(llvm::Value* w, unsigned dropped) {
     const std::uint32_t half = std::uint32_t{1} << (dropped - 1);
     llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(w, dropped), word(w, 1));
@@ -126,7 +126,7 @@ class NumberEmitter {
     const llvm::IRBuilder<>::FastMathFlagGuard guard(b_);
     b_.clearFastMathFlags();
     llvm::Value* magnitude = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
-    // Adding a half leaves no bits below the step of subnormal numbers.
+    // Adding a half removes the bits below the step of subnormal numbers.
     llvm::Value* tiny = b_.CreateFSub(b_.CreateFAdd(magnitude, real(v, 0.5)), real(v, 0.5));
     llvm::Value* normal = as_float(round_bits(bits(magnitude), 13));
     llvm::Value* result = b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(v, 0x1p-14)), tiny, normal);
@@ -136,7 +136,7 @@ class NumberEmitter {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, result, v);
   }
 
-  /// Bits of a float that is a float16 already.
+  /// The bits of a float whose value is a float16.
   [[nodiscard]] llvm::Value* half_bits(llvm::Value* v) {
     llvm::Type* narrow = like(v, b_.getInt16Ty());
     if (has_half_conversions()) return b_.CreateBitCast(b_.CreateFPTrunc(v, like(v, b_.getHalfTy())), narrow);
@@ -165,8 +165,8 @@ class NumberEmitter {
     return as_float(b_.CreateOr(result, b_.CreateShl(b_.CreateAnd(w, word(w, 0x8000)), 16)));
   }
 
-  /// A double as the float next to it whose last bit is set, unless it is a float: rounding that to fewer bits gives
-  /// what rounding the double gives.
+  /// Rounds a double to odd: the adjacent float whose last bit is set, unless it is a float. Rounding that to fewer
+  /// bits gives the same result as rounding the double.
   [[nodiscard]] llvm::Value* towards_odd(llvm::Value* v) {
     llvm::Value* nearest = b_.CreateFPTrunc(v, like(v, b_.getFloatTy()));
     llvm::Value* back = b_.CreateFPExt(nearest, v->getType());

@@ -7,12 +7,12 @@
 
 namespace tunewright::codegen::llvm_backend {
 
-/// Leaves out a pass of LLVM's code generator that costs more than it gives here, for all code that is generated in
-/// `context` while this object lives.
+/// Disables a pass of LLVM's code generator that costs more than it gains, for all code generated in `context` during
+/// the lifetime of this object.
 ///
-/// Domain reassignment looks for integers that could live in mask registers; addresses cannot. Its time grows with the
-/// square of the number of addresses in straight-line code, so that it outweighs all other passes in the kernels that
-/// are unrolled most.
+/// Domain reassignment looks for integers that could be in mask registers, which addresses cannot. Its time is
+/// quadratic in the number of addresses in straight-line code, so it dominates all other passes for the most unrolled
+/// kernels.
 class PassGate final : public llvm::OptPassGate {
  public:
   explicit PassGate(llvm::LLVMContext& context) { context.setOptPassGate(*this); }

@@ -16,20 +16,19 @@
 #include "tunewright/codegen/llvm/module.hpp"
 #include "tunewright/core/target.hpp"
 
-/// Which processor of which family code is generated for, in LLVM's words.
+/// Selects the processor for which LLVM generates code.
 namespace tunewright::codegen::llvm_backend {
 
-/// The processor of a CPU target: on x86-64 this one where the target asks for all it has, else a typical one of its
-/// class; on 64-bit ARM the one that the target names, else this one, or any with Advanced SIMD where this is none. A
-/// target of x86-64 with an architecture is for that one.
-/// Scalable vectors are turned off: kernels mean vectors of a known width.
+/// The processor of a CPU target: the architecture that the target names. Without one, it is this processor for targets
+/// of AVX-512 or Advanced SIMD if it has that, and otherwise a typical one with the target's instruction set. Scalable
+/// vectors are disabled on ARM, because kernels use vectors of a known width.
 [[nodiscard]] inline Processor processor_of(const Target& target) {
   Processor processor;
-  const bool at_home = family_of(target.isa) == host_family;
-  const std::string& asked = target.architecture;
-  const auto plus = std::min(asked.find('+'), asked.size());
-  processor.name = asked.substr(0, plus);
-  for (const char c : asked.substr(plus))
+  const bool is_native = family_of(target.isa) == host_family;
+  const std::string& architecture_name = target.architecture;
+  const auto plus = std::min(architecture_name.find('+'), architecture_name.size());
+  processor.name = architecture_name.substr(0, plus);
+  for (const char c : architecture_name.substr(plus))
     processor.features += c == '+' && !processor.features.empty() ? ",+" : std::string(1, c);
   const auto unless_named = [&](const std::string& name) {
     if (processor.name.empty()) processor.name = name;
@@ -38,25 +37,25 @@ namespace tunewright::codegen::llvm_backend {
     case Isa::Sse42: unless_named("nehalem"); break;
     case Isa::Avx2: unless_named("haswell"); break;
     case Isa::Avx512: {
-      const bool host_has_it = at_home && taken(LLVMGetHostCPUFeatures()).find("+avx512f") != std::string::npos;
+      const bool host_has_it = is_native && taken(LLVMGetHostCPUFeatures()).find("+avx512f") != std::string::npos;
       unless_named(host_has_it ? taken(LLVMGetHostCPUName()) : "skylake-avx512");
       break;
     }
     case Isa::Neon: {
-      unless_named(at_home ? taken(LLVMGetHostCPUName()) : "generic");
+      unless_named(is_native ? taken(LLVMGetHostCPUName()) : "generic");
       processor.features += processor.features.empty() ? "-sve" : ",-sve";
       break;
     }
   }
-  if (at_home)
+  if (is_native)
     processor.triple = taken(LLVMGetDefaultTargetTriple());
   else
     processor.triple = target.isa == Isa::Neon ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";
   return processor;
 }
 
-/// Throws `std::runtime_error` where LLVM as it is linked generates no code for this family, and
-/// `std::invalid_argument` where it knows no such processor or feature; it would go on without them.
+/// Throws `std::runtime_error` if the linked LLVM does not support this family, and `std::invalid_argument` for an
+/// unknown processor or feature, which LLVM would ignore.
 inline void check_known(const Processor& processor, const Target& target) {
   initialise_llvm_once();
   std::string problem;

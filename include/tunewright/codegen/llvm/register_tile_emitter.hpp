@@ -12,10 +12,11 @@
 #include "tunewright/codegen/llvm/loop_chain.hpp"
 #include "tunewright/codegen/llvm/statement_emitter.hpp"
 
-/// Targets of reductions that live in vector registers.
+/// Targets of reductions in vector registers.
 namespace tunewright::codegen::llvm_backend {
 
-/// Loops around an update whose target they do not move, or move only in straight-line code, give a register tile.
+/// A register tile holds the target of an update across loops that do not move it, or move it only in straight-line
+/// code.
 class RegisterTileEmitter : EmissionParts {
  public:
   RegisterTileEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory,
@@ -24,8 +25,8 @@ class RegisterTileEmitter : EmissionParts {
 
   using Elements = std::set<std::pair<std::int64_t, unsigned>>;  ///< offset and lanes
 
-  /// Elements of the target that the loops write, when these are known and few; `at_first` becomes the address of the
-  /// first.
+  /// Elements of the target that the loops write, if these are known and few; sets `at_first` to the address of the
+  /// first one.
   [[nodiscard]] std::optional<Elements> elements_of(const std::vector<const loops::Loop*>& around,
                                                     const loops::Statement& s, std::optional<Affine>& at_first) {
     const loops::IndexExpr& offset = plan_.of(s).target.offset;
@@ -52,8 +53,8 @@ class RegisterTileEmitter : EmissionParts {
     return elements;
   }
 
-  /// A tile for the target of the update in `loop`, with no registers yet; nothing where `loop` or what is inside does
-  /// not allow it.
+  /// A tile for the target of the update in `loop`, without registers yet; empty if `loop` or its content does not
+  /// allow one.
   [[nodiscard]] std::optional<AccumulatorTile> find(const loops::Loop& loop) {
     const loops::Statement* s = only_statement(loop);
     if (s == nullptr || s->kind != loops::Statement::Kind::Update) return std::nullopt;
@@ -73,7 +74,7 @@ class RegisterTileEmitter : EmissionParts {
     return tile;
   }
 
-  /// Fills the tile's registers: with the identity when `fresh`, else with the target's elements.
+  /// Initialises the tile's registers: with the identity if `fresh`, otherwise with the target's elements.
   void open(AccumulatorTile& tile, bool fresh) {
     const loops::Statement& s = *tile.statement;
     const program::ScalarType type = nest_.buffers[s.target].type;
@@ -91,7 +92,7 @@ class RegisterTileEmitter : EmissionParts {
     });
   }
 
-  /// Writes the tile's registers back.
+  /// Stores the tile's registers to the target.
   void close(const AccumulatorTile& tile, bool fresh) {
     const loops::Statement& s = *tile.statement;
     const program::ScalarType type = nest_.buffers[s.target].type;
@@ -101,7 +102,7 @@ class RegisterTileEmitter : EmissionParts {
       const StatementConditions c = target_conditions(s);
       if (c.never) return;
       const Affine at = values_.affine(plan_.of(s).target.offset);
-      // Vectors of one width that reduce into one element share a register.
+      // Vectors of one width that are reduced into one element share a register.
       if (tile.partial && !added.insert(tile.registers.at({at.constant, context_.lanes})).second) return;
       statements_.branch_on(c.uniform, [&] {
         llvm::AllocaInst* slot = tile.registers.at({at.constant, context_.lanes});

@@ -9,38 +9,37 @@
 
 #include "tunewright/codegen/llvm/emission_parts.hpp"
 
-/// Statements in LLVM IR, under their guards. Their targets are in memory or, while they are reduced into, in
-/// registers.
+/// Statements in LLVM IR, under their guards. Their targets are in memory or, during reductions, in registers.
 namespace tunewright::codegen::llvm_backend {
 
-/// Elements of a target that live in registers across reduction loops, found by their offset relative to the first and
-/// by their lanes.
+/// Elements of a target that are in registers across reduction loops; key: the offset relative to the first element,
+/// and the number of lanes.
 struct AccumulatorTile {
   const loops::Statement* statement = nullptr;
   std::vector<const loops::Loop*> loops;  ///< around the statement, outermost first
-  bool partial = false;                   ///< a vectorised loop reduces: several registers add up to one element
+  bool partial = false;  ///< a vectorised loop reduces: several registers are combined into one element
   std::map<std::pair<std::int64_t, unsigned>, llvm::AllocaInst*> registers;
 };
 
 /// Conditions of a statement at the current bindings.
 struct StatementConditions {
   bool never = false;
-  bool clamped = false;            ///< spatial guards are replaced by clamping
-  llvm::Value* uniform = nullptr;  ///< to branch on
-  llvm::Value* lanes = nullptr;    ///< to mask with
+  bool clamped = false;            ///< clamping replaces spatial guards
+  llvm::Value* uniform = nullptr;  ///< for a branch
+  llvm::Value* lanes = nullptr;    ///< for a mask
 };
 
 class StatementEmitter : EmissionParts {
  public:
   using EmissionParts::EmissionParts;
 
-  /// Lets updates of the tile's statement add to its registers; null: to memory again.
+  /// Lets updates of the tile's statement add to its registers; null: to memory.
   void use_registers(const AccumulatorTile* tile) { tile_ = tile; }
   [[nodiscard]] bool uses_registers() const { return tile_ != nullptr; }
   [[nodiscard]] bool uses_registers_for(const loops::Statement& s) const {
     return tile_ != nullptr && tile_->statement == &s;
   }
-  /// The register of the elements that an update is about to add to, at the current bindings.
+  /// The register of the elements to which an update adds, at the current bindings.
   [[nodiscard]] llvm::AllocaInst* register_at(const Affine& at) const {
     return tile_->registers.at({at.constant, context_.lanes});
   }
@@ -58,7 +57,7 @@ class StatementEmitter : EmissionParts {
     release_clamped(s);
   }
 
-  /// Emits `then` where the condition holds; null stands for always.
+  /// Emits `then` under the condition; null means always.
   template <class F>
   void branch_on(llvm::Value* condition, const F& then) {
     if (condition == nullptr) {
@@ -75,8 +74,8 @@ class StatementEmitter : EmissionParts {
     context_.enter(after, before);
   }
 
-  /// Decides every guard of `s` that is not known to hold. With `clamp`, clamp variables are bound instead of asking
-  /// for spatial guards. With `spatial_only`, guards of reduction axes are left out.
+  /// Evaluates every guard of `s` that is not known to hold. With `clamp`, spatial guards are replaced by binding clamp
+  /// variables. With `spatial_only`, guards of reduction axes are skipped.
   [[nodiscard]] StatementConditions conditions(const loops::Statement& s, bool clamp, bool spatial_only) {
     const StatementPlan& plan = plan_.of(s);
     const std::size_t rank = nest_.buffers[s.target].shape.size();
@@ -141,7 +140,7 @@ class StatementEmitter : EmissionParts {
       memory_.store(s.target, at, value, store_mask);
       return;
     }
-    const bool across = context_.lanes > 1 && at.uniform();  // the vectorised loop reduces
+    const bool across = context_.lanes > 1 && at.uniform();  // the vectorised loop is a reduction
     const program::Combiner combiner = s.op->combiner;
     if (across) {
       value = values_.widen(value);

@@ -19,16 +19,16 @@
 /// Tensor instructions of x86 in LLVM IR.
 namespace tunewright::codegen::llvm_backend {
 
-/// Dot products of short rows: each of 16 lanes of 32 bits adds the products of four bytes, or of two numbers of 16
-/// bits, with those of its own column.
+/// Dot products of short rows: each of 16 lanes of 32 bits adds the products of four bytes, or of two 16-bit numbers,
+/// with those of its own column.
 class TensorEmitter : EmissionParts {
  public:
   TensorEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory, ExpressionEmitter& expressions,
                 StatementEmitter& statements)
       : EmissionParts(context, values, memory, expressions), statements_(statements) {}
 
-  /// Emits the instruction that stands for `loop`. False, with nothing emitted, where guards or layouts of operands
-  /// do not allow it; the loops then run as they are.
+  /// Emits the instruction for `loop`. Returns false, without emitting anything, if guards or layouts of operands do
+  /// not allow it; the loops are then emitted as loops.
   [[nodiscard]] bool emit(const loops::Loop& loop) {
     if (loop.intrinsic->m != 1) return false;
     const std::optional<RowProduct> product = row_product(loop);
@@ -44,9 +44,9 @@ class TensorEmitter : EmissionParts {
     return true;
   }
 
-  /// Writes a copy of columns in the order in which an instruction reads them: the elements of each that meet in one
-  /// product are neighbours and make up 32 bits, those of the next column follow. False, with nothing emitted, where
-  /// `loop` does something else or guards cut through it.
+  /// Stores a copy of columns in the order in which an instruction reads them: the elements of a column that meet in
+  /// one product are adjacent and have 32 bits together; those of the next column follow. Returns false, without
+  /// emitting anything, if `loop` does something else or guards cut it.
   [[nodiscard]] bool emit_interleaved(const loops::Loop& loop) {
     const loops::Statement* copied = only_statement(loop);
     if (copied == nullptr || copied->kind != loops::Statement::Kind::Assign || context_.lanes != 1) return false;
@@ -85,15 +85,15 @@ class TensorEmitter : EmissionParts {
   }
 
  private:
-  /// A row of a product, as one instruction computes it.
+  /// A row of a product that one instruction computes.
   struct RowProduct {
     const loops::Statement* statement = nullptr;
     loops::Var column = 0;
     loops::Var depth = 0;
-    bool clamp = false;  ///< reads of rows beyond an axis go to its last
+    bool clamp = false;  ///< reads beyond the end of an axis read its last element
     const program::ExprNode* row = nullptr;
     const program::ExprNode* columns = nullptr;
-    bool stored_by_column = false;  ///< else terms of `columns` are this many elements apart:
+    bool stored_by_column = false;  ///< otherwise, terms of `columns` are `term_distance` elements apart
     std::int64_t term_distance = 0;
   };
   [[nodiscard]] const Access& access(const RowProduct& p, const program::ExprNode* read) const {
@@ -101,7 +101,7 @@ class TensorEmitter : EmissionParts {
     return (p.clamp ? plan.clamped_loads : plan.loads).at(read);
   }
 
-  /// The product that `loop` computes; nothing where the instruction cannot stand for the loops.
+  /// The product that `loop` computes; empty if the instruction cannot replace the loops.
   [[nodiscard]] std::optional<RowProduct> row_product(const loops::Loop& loop) const {
     const loops::Statement* s = only_statement(loop);
     if (s == nullptr || context_.lanes != 1) return std::nullopt;
@@ -115,20 +115,21 @@ class TensorEmitter : EmissionParts {
     p.depth = chain(loop).back()->var;
     p.clamp = (statements_.uses_registers_for(*s) || (s->may_overcompute && plan.target_holds_all)) &&
               plan.loads_can_be_clamped;
-    // Columns beyond an axis of the target may be computed as long as the first is not: nothing of them is stored.
+    // Columns beyond the end of an axis of the target may be computed if the first column is inside: they are not
+    // stored.
     const std::size_t rank = nest_.buffers[s->target].shape.size();
     const bool whole = decided_at_first(*s, p.column, intrinsic.n, 0);
     if ((!whole && !(p.clamp && decided_at_first(*s, p.column, intrinsic.n, rank))) ||
         !decided_at_first(*s, p.depth, intrinsic.k, 0))
       return std::nullopt;
-    // Nothing is run where a guard fails, so all that is read is there.
+    // Nothing is executed if a guard fails, so everything that is read exists.
     const bool meets_guards = !p.clamp || s->guards.empty();
     const auto stride_of = [&](const program::ExprNode* read, loops::Var var) -> std::optional<std::int64_t> {
       const Access& read_at = access(p, read);
       if (!(whole && (read_at.inside || meets_guards)) && !within_memory(read_at)) return std::nullopt;
       return loops::stride(read_at.offset, var);
     };
-    // The factor that is the same in all lanes is the row.
+    // The factor that is equal in all lanes is the row.
     const bool swapped = stride_of(factors->first, p.column) != 0;
     p.row = swapped ? factors->second : factors->first;
     p.columns = swapped ? factors->first : factors->second;
@@ -142,7 +143,7 @@ class TensorEmitter : EmissionParts {
     return p;
   }
 
-  /// Adds a row of products to the target, which lives in registers or in memory.
+  /// Adds a row of products to the target in registers or in memory.
   void add_row(const schedule::TensorIntrinsic& intrinsic, const RowProduct& p) {
     const loops::Statement& s = *p.statement;
     const Access& columns = access(p, p.columns);
@@ -166,8 +167,8 @@ class TensorEmitter : EmissionParts {
     context_.bindings[p.column] = context_.first_value();
   }
 
-  /// Whether every guard that `var` takes part in holds for all of its `extent` values if it holds for the first.
-  /// Values beyond the ends of the first `free_axes` axes do no harm.
+  /// Whether every guard that depends on `var` holds for all of its `extent` values if it holds for the first. Values
+  /// beyond the ends of the first `free_axes` axes are harmless.
   [[nodiscard]] bool decided_at_first(const loops::Statement& s, loops::Var var, std::int64_t extent,
                                       std::size_t free_axes) const {
     return std::all_of(s.guards.begin(), s.guards.end(), [&](const loops::Guard& guard) {
@@ -176,7 +177,7 @@ class TensorEmitter : EmissionParts {
                                      [this](loops::Var v) { return values_.range_of(v); });
     });
   }
-  /// Whether an access stays in its buffer's memory, though perhaps in elements that stand for nothing.
+  /// Whether an access stays in its buffer's memory, possibly at meaningless elements.
   [[nodiscard]] bool within_memory(const Access& access) const {
     const program::Range offsets = values_.range(access.offset);
     return offsets.min >= 0 && offsets.max < nest_.buffers[access.buffer].elements();
@@ -188,11 +189,11 @@ class TensorEmitter : EmissionParts {
   [[nodiscard]] llvm::Value* load_bits_at(const Access& access, llvm::Type* type) {
     return memory_.load_bits(access.buffer, values_.affine(access.offset), type);
   }
-  /// Four bytes of a row, the same in every lane.
+  /// Four bytes of a row, equal in every lane.
   [[nodiscard]] llvm::Value* splat_row(const Access& access) {
     return builder_.CreateVectorSplat(16, load_bits_at(access, builder_.getInt32Ty()));
   }
-  /// Lane j gets element j of each of `k` rows that are `distance` elements apart.
+  /// Lane j gets element j of each of `k` rows, which are `distance` elements apart.
   [[nodiscard]] llvm::Value* interleaved_rows(const Access& access, std::int64_t distance, std::int64_t k) {
     llvm::Type* row_type = llvm::FixedVectorType::get(numbers_.memory_type(nest_.buffers[access.buffer].type), 16);
     std::vector<llvm::Value*> rows;
@@ -222,9 +223,9 @@ class TensorEmitter : EmissionParts {
                                     {sum, builder_.CreateBitCast(a, pairs), builder_.CreateBitCast(b, pairs)});
   }
 
-  /// The instruction multiplies bytes without a sign by bytes with one. Flipping the first bit adds 128 to a signed
-  /// byte, or takes it from an unsigned one; 128 times the sum of the other factor makes up for it, and is the same
-  /// for every row.
+  /// The instruction multiplies unsigned by signed bytes. Flipping the first bit adds 128 to a signed byte, or
+  /// subtracts it from an unsigned one; 128 times the sum of the other factor corrects that, and is the same for every
+  /// row.
   [[nodiscard]] llvm::Value* dot_of_bytes(llvm::Value* sum, llvm::Value* a, program::ScalarType a_type, llvm::Value* b,
                                           program::ScalarType b_type) {
     const auto dot = [&](llvm::Value* onto, llvm::Value* without_sign, llvm::Value* with_sign) {

@@ -19,22 +19,22 @@
 #include "tunewright/codegen/llvm/matrix_product.hpp"
 #include "tunewright/codegen/llvm/memory_emitter.hpp"
 
-/// Products of matrices in the tile registers of AMX.
+/// Matrix products in the tile registers of AMX.
 namespace tunewright::codegen::llvm_backend {
 
-/// Each of eight tile registers holds up to 16 rows of 64 bytes. Four accumulate, two hold rows and two hold columns.
-/// Accumulators stay in their registers across the reduction loops around the instruction.
+/// Each of eight tile registers holds up to 16 rows of 64 bytes. Four are accumulators, two hold rows and two hold
+/// columns. Accumulators stay in registers across the reduction loops around the instruction.
 class TileRegisterEmitter {
  public:
   TileRegisterEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory)
       : context_(context), builder_(context.builder), values_(values), memory_(memory) {}
 
-  /// Whether what was emitted needs the registers.
+  /// Whether the emitted code uses tile registers.
   [[nodiscard]] bool are_used() const noexcept { return !users_.empty(); }
 
   [[nodiscard]] bool is_open() const noexcept { return open_.has_value(); }
 
-  /// Loads the target's elements, or zeros where it is `fresh`.
+  /// Loads the target's elements into registers, or zeros if `fresh`.
   void open(MatrixProduct product, bool fresh) {
     open_ = std::move(product);
     forget_factors();
@@ -48,7 +48,7 @@ class TileRegisterEmitter {
       }
     });
   }
-  /// Writes the sums of the open product back.
+  /// Stores the sums of the open product.
   void close() {
     for_each_accumulator([&](const Affine& at, unsigned tile) {
       move_tile(llvm::Intrinsic::x86_tilestored64, tile, open_->target, at);
@@ -59,7 +59,7 @@ class TileRegisterEmitter {
     open_.reset();
   }
 
-  /// Adds one product of matrices, where `loop` is what the open product's instruction stands for.
+  /// Adds one matrix product; `loop` is the loop that the open product's instruction replaces.
   [[nodiscard]] bool emit(const loops::Loop& loop) {
     if (!open_ || open_->inside.front() != &loop) return false;
     at_first_iteration(context_, open_->inside, [&] {
@@ -71,10 +71,10 @@ class TileRegisterEmitter {
     return true;
   }
 
-  /// Notes a call that runs other parts of the kernel, which release the registers when they are done.
-  void loses_registers(llvm::CallInst& call) { losing_.push_back(&call); }
+  /// Registers a call that runs other parts of the kernel, which release the tile registers at their end.
+  void loses_registers(llvm::CallInst& call) { releasing_calls_.push_back(&call); }
 
-  /// Shapes the registers on entry to a finished function that uses them, and releases them at its end.
+  /// Configures the registers at the entry of a finished function that uses them, and releases them at its end.
   void configure(llvm::Function& function) {
     const auto user = users_.find(&function);
     if (user == users_.end()) return;
@@ -82,7 +82,7 @@ class TileRegisterEmitter {
     llvm::BasicBlock& entry = function.getEntryBlock();
     builder_.SetInsertPoint(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
     call(llvm::Intrinsic::x86_ldtilecfg, {configuration(user->second)});
-    for (llvm::CallInst* losing : losing_) {
+    for (llvm::CallInst* losing : releasing_calls_) {
       if (losing->getFunction() != &function) continue;
       builder_.SetInsertPoint(losing->getNextNode());
       call(llvm::Intrinsic::x86_ldtilecfg, {configuration(user->second)});
@@ -95,7 +95,7 @@ class TileRegisterEmitter {
   }
 
  private:
-  static constexpr unsigned factor_registers = 2;  ///< of each factor
+  static constexpr unsigned factor_registers = 2;  ///< per factor
   static constexpr std::uint8_t bytes_of_row = 64;
   static constexpr std::uint8_t bytes_of_term = 4;
 
@@ -111,7 +111,7 @@ class TileRegisterEmitter {
     });
   }
 
-  /// A buffer, and the sum of the terms and the constant of an offset into it.
+  /// Key of a register: a buffer, and terms and constant of an offset into it.
   struct Held {
     loops::BufferId buffer = loops::LoopNest::no_buffer;
     llvm::Value* terms = nullptr;
@@ -124,7 +124,7 @@ class TileRegisterEmitter {
   };
   using Factors = std::array<Factor, factor_registers>;
 
-  /// The register that holds a factor, which is loaded if none does; the one used longest ago gives way.
+  /// The register that holds a factor; loads it into the least recently used register if necessary.
   [[nodiscard]] unsigned factor(const Matrix& matrix, Factors& factors) {
     if (factors_block_ != builder_.GetInsertBlock()) forget_factors();
     const Affine at = values_.affine(*matrix.offset);
@@ -157,8 +157,8 @@ class TileRegisterEmitter {
     builder_.CreateIntrinsic(instruction, {}, arguments);
   }
 
-  /// The data that `ldtilecfg` reads: palette 1, from byte 16 the bytes of a row of each register, from byte 48 its
-  /// rows.
+  /// The data that `ldtilecfg` reads: palette 1, from byte 16 on the row bytes of each register, from byte 48 on its
+  /// number of rows.
   [[nodiscard]] llvm::GlobalVariable* configuration(const MatrixShape& shape) {
     llvm::GlobalVariable*& known = configurations_[shape];
     if (known != nullptr) return known;
@@ -184,11 +184,11 @@ class TileRegisterEmitter {
   ValueEmitter& values_;
   MemoryEmitter& memory_;
   std::optional<MatrixProduct> open_;
-  Factors rows_{};  ///< the one used last comes first
+  Factors rows_{};  ///< most recently used first
   Factors columns_{};
   const llvm::BasicBlock* factors_block_ = nullptr;
-  std::map<const llvm::Function*, MatrixShape> users_;  ///< with the shape that their registers have at most places
-  std::vector<llvm::CallInst*> losing_;
+  std::map<const llvm::Function*, MatrixShape> users_;  ///< configured except in products of other shapes
+  std::vector<llvm::CallInst*> releasing_calls_;
   std::map<MatrixShape, llvm::GlobalVariable*> configurations_;
 };
 

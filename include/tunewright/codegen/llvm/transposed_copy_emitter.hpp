@@ -13,18 +13,19 @@
 #include "tunewright/codegen/llvm/statement_emitter.hpp"
 #include "tunewright/loops/tensor_operands.hpp"
 
-/// Square tiles whose operands lie across the vectors of their target.
+/// Square tiles whose operands are transposed relative to their target.
 namespace tunewright::codegen::llvm_backend {
 
-/// A vectorised loop that reads with a stride takes an instruction for each lane. Where the loop around it runs along
-/// the rows of what is read, and both have as many iterations as a vector has lanes, the tile is computed row by row of
-/// its operands instead, transposed in registers, and stored row by row of its target: for eight lanes 8 loads, 24
-/// shuffles and 8 stores in place of 64 loads, 56 insertions and 8 stores.
+/// A vectorised loop with strided reads needs one load per lane. If the surrounding loop runs along the rows of the
+/// operand, and both loops have as many iterations as a vector has lanes, the tile is instead computed row by row of
+/// its operands, transposed in registers, and stored row by row of its target: for eight lanes, 8 loads, 24 shuffles
+/// and 8 stores instead of 64 loads, 56 insertions and 8 stores.
 class TransposedCopyEmitter : EmissionParts {
  public:
   using EmissionParts::EmissionParts;
 
-  /// Emits `loop` and the vectorised loop inside it. False, and nothing is emitted, where they are no such tile.
+  /// Emits `loop` and the vectorised loop inside it. Returns false, without emitting anything, if they are not such a
+  /// tile.
   [[nodiscard]] bool emit(const loops::Loop& loop) {
     const loops::Statement* s = only_statement(loop);
     if (s == nullptr || s->kind != loops::Statement::Kind::Assign || context_.lanes != 1) return false;
@@ -61,7 +62,7 @@ class TransposedCopyEmitter : EmissionParts {
 
  private:
   using Rows = llvm::SmallVector<llvm::Value*, 16>;
-  static constexpr unsigned block = 4;  ///< lanes of 128 bits, within which most shuffles work
+  static constexpr unsigned block = 4;  ///< lanes of 128 bits, within which most shuffles operate
 
   [[nodiscard]] bool is_tile(const loops::Statement& s, loops::Var along_operand, loops::Var along_target) const {
     const program::ScalarType type = nest_.buffers[s.target].type;
@@ -82,7 +83,8 @@ class TransposedCopyEmitter : EmissionParts {
            });
   }
 
-  /// Two vectors in turns of `unit` lanes within each block: the first halves of their blocks, or the second.
+  /// Interleaves two vectors in groups of `unit` lanes within each block: the first halves of their blocks, or the
+  /// second.
   [[nodiscard]] llvm::Value* interleaved(llvm::Value* a, llvm::Value* b, unsigned unit, bool second) {
     llvm::SmallVector<int, 16> mask;
     const unsigned lanes = context_.lanes;
@@ -96,7 +98,7 @@ class TransposedCopyEmitter : EmissionParts {
     return builder_.CreateShuffleVector(a, b, mask);
   }
 
-  /// Block number `index` of each of the vectors from `first` on, `step` apart.
+  /// Block number `index` of the vectors `first`, `first` + `step`, ...
   [[nodiscard]] llvm::Value* gathered_blocks(const Rows& vectors, unsigned first, unsigned step, unsigned index) {
     Rows parts;
     for (unsigned v = first; v < vectors.size(); v += step) {
@@ -117,7 +119,7 @@ class TransposedCopyEmitter : EmissionParts {
     return parts.front();
   }
 
-  /// Rows four by four become the columns of their blocks; those of one column are then joined.
+  /// Groups of four rows become the columns of their blocks; then blocks of one column are joined.
   [[nodiscard]] Rows transposed(const Rows& rows) {
     Rows columns_of_blocks;
     for (std::size_t r = 0; r < rows.size(); r += block) {

@@ -35,7 +35,7 @@ class ValueEmitter {
     return llvm::ConstantInt::getSigned(numbers_.value_type(type), static_cast<std::int64_t>(held));
   }
 
-  /// The value in all lanes.
+  /// The value broadcast to all lanes.
   [[nodiscard]] llvm::Value* widen(llvm::Value* v) {
     if (context_.lanes <= 1 || is_vector(v)) return v;
     if (auto* constant = llvm::dyn_cast<llvm::Constant>(v)) {
@@ -60,7 +60,7 @@ class ValueEmitter {
     return llvm::ConstantVector::get(values);
   }
 
-  /// The expression with constants folded and lanes told apart.
+  /// The expression with folded constants, and lanes separated from scalar terms.
   [[nodiscard]] Affine affine(const loops::IndexExpr& e) {
     Affine result;
     if (e.is_affine()) {
@@ -72,7 +72,7 @@ class ValueEmitter {
     return result;
   }
 
-  /// Sum of the scalar terms, or null when there is none.
+  /// Sum of the scalar terms; null if there are none.
   [[nodiscard]] llvm::Value* sum_of_terms(const Affine& a) {
     if (a.terms.empty()) return nullptr;
     std::vector<std::pair<std::int64_t, llvm::Value*>> key;
@@ -89,7 +89,7 @@ class ValueEmitter {
     return sum;
   }
 
-  /// The value as an i64, or a vector of them where it differs between lanes.
+  /// The value as an i64, or as a vector of them if it differs between lanes.
   [[nodiscard]] llvm::Value* emit(const Affine& a) {
     llvm::Value* value = sum_of_terms(a);
     llvm::Constant* constant = builder_.getInt64(static_cast<std::uint64_t>(a.constant));
@@ -113,14 +113,14 @@ class ValueEmitter {
   [[nodiscard]] program::Range range(const loops::IndexExpr& e) const {
     return e.range([this](loops::Var var) { return range_of(var); });
   }
-  /// Condition of a guard; null when it always holds. A vector where lanes differ.
+  /// The condition of a guard; null if it always holds. A vector if lanes differ.
   [[nodiscard]] llvm::Value* condition(const loops::Guard& guard) {
     const program::Range r = range(guard.value);
     const bool below = guard.below && r.min < 0;
     const bool above = guard.above && r.max >= guard.extent;
     if (!below && !above) return nullptr;
     const Affine a = affine(guard.value);
-    // 32-bit lanes where they suffice: half the registers.
+    // 32-bit lanes if they suffice, which halves the registers.
     constexpr std::int64_t limit = std::int64_t{1} << 30;
     const bool narrow =
         !a.uniform() && a.lane_part == nullptr && r.min > -limit && r.max < limit && guard.extent < limit;
@@ -150,7 +150,7 @@ class ValueEmitter {
   }
 
  private:
-  /// Substitutes constants and takes lane variables apart, so that quotients and remainders simplify.
+  /// Substitutes constants and separates lane variables, so that quotients and remainders simplify.
   [[nodiscard]] loops::IndexExpr specialised(const loops::IndexExpr& e) const {
     return e.substitute(
         [this](loops::Var var) {

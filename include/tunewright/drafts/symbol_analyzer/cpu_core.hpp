@@ -7,36 +7,36 @@
 
 namespace tunewright::drafts {
 
-/// What the analyser takes for granted of the units of a CPU core that multiply matrices.
+/// Assumed rates of the matrix units of a CPU core.
 struct CpuTensorUnits {
-  double tile_rows_per_cycle = 1;     ///< of a product of tile registers
-  double tile_latency_cycles = 52;    ///< from one product to the next of the same accumulator
-  double lines_loaded_per_cycle = 2;  ///< into tile registers, a row of 64 bytes each
+  double tile_rows_per_cycle = 1;     ///< rows of products of tile registers
+  double tile_latency_cycles = 52;    ///< between dependent products with the same accumulator
+  double lines_loaded_per_cycle = 2;  ///< rows of 64 bytes into tile registers
   double lines_stored_per_cycle = 1;
   double byte_products_per_cycle = 2;    ///< vectors of 16 sums of four products
   double bf16_products_per_cycle = 0.5;  ///< vectors of 16 sums of two products
-  double shuffles_per_cycle = 1;         ///< of vectors
+  double shuffles_per_cycle = 1;         ///< vectors
 };
 
-/// What the analyser takes for granted of a CPU core; caches, vectors and threads come from the target. The
-/// same for all machines: the draft only ranks.
+/// Assumed rates of a CPU core; caches, vector width and threads come from the target. The same for all machines,
+/// because the draft only ranks.
 struct CpuCore {
   double frequency_hz = 2.5e9;
   double vectors_per_cycle = 2;      ///< arithmetic; a multiply-add is one
-  double division_cycles = 8;        ///< of a vector
-  double function_cycles = 20;       ///< exp, tanh, ..
+  double division_cycles = 8;        ///< per vector
+  double function_cycles = 20;       ///< exp, tanh, ...
   double loads_per_cycle = 2;        ///< vectors
   double stores_per_cycle = 1;       ///< vectors
-  double update_latency_cycles = 4;  ///< of a chain of updates of one accumulator
-  double loop_step_cycles = 0.5;     ///< of a loop, beside its body
-  double fork_cycles = 8000;         ///< starting and joining the workers of a parallel loop
-  double unrolled_statements = 512;  ///< that the instruction cache holds
-  /// Bytes a cycle from L2, from the last level and from memory, the last shared by all workers.
+  double update_latency_cycles = 4;  ///< between dependent updates of one accumulator
+  double loop_step_cycles = 0.5;     ///< per iteration, in addition to the body
+  double fork_cycles = 8000;         ///< starting and joining the threads of a parallel loop
+  double unrolled_statements = 512;  ///< that fit the instruction cache
+  /// Bytes per cycle from L2, from the last level and from memory, the last shared by all threads.
   std::array<double, 3> bytes_per_cycle{32, 16, 8};
-  double overlap = 0.75;  ///< share of the shorter costs of a tile or a statement that the longest hides, in [0, 1]
+  double overlap = 0.75;  ///< share of the other costs of a tile or a statement that the largest hides, in [0, 1]
   CpuTensorUnits tensor_units{};
 
-  /// Cycles of arithmetic on one vector: so many simple operations, and the others of a body.
+  /// Cycles of arithmetic per vector: `simple` simple operations, and the other operations of a body.
   [[nodiscard]] double cycles(double simple, const loops::BodyOperations& body) const noexcept {
     return simple / vectors_per_cycle + body.divisions * division_cycles + body.functions * function_cycles;
   }

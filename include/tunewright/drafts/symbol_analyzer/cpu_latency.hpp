@@ -19,49 +19,49 @@
 
 namespace tunewright::drafts {
 
-/// Register tiles of one size, where those at the end of an axis have fewer rows (`loops::trim_boundaries`).
+/// Register tiles of equal size; those at the end of an axis have fewer rows (`loops::trim_boundaries`).
 struct TrimmedTiles {
-  double share = 1;  ///< of the runs of the tile
-  double rows = 1;   ///< of those that a full tile has
+  double share = 1;  ///< of the executions of the tile
+  double rows = 1;   ///< relative to a full tile
 };
 
-/// Symbols of one statement of a CPU nest, of one worker.
+/// Symbols of one statement of a CPU nest, per worker.
 struct CpuSymbols {
-  double tile_runs = 1;            ///< runs of the innermost unrolled and vectorized loops: the register tile
-  double tile_vectors = 1;         ///< vector operations in the tile
-  double accumulator_vectors = 1;  ///< it stores
-  double loaded_vectors = 0;       ///< it reads, each once
-  double chained_updates = 1;      ///< of one accumulator in the tile
-  bool fits = true;                ///< accumulators and two operands in the registers
-  double runs_in_registers = 1;    ///< of the tile, from loading its accumulators to storing them
-  double operations = 1;           ///< simple ones of an element, multiply-adds as one
+  double tile_runs = 1;            ///< executions of the register tile: the innermost unrolled and vectorized loops
+  double tile_vectors = 1;         ///< vector operations per tile
+  double accumulator_vectors = 1;  ///< stored per tile
+  double loaded_vectors = 0;       ///< loaded per tile, each once
+  double chained_updates = 1;      ///< dependent updates of one accumulator per tile
+  bool fits = true;                ///< whether accumulators and two operands fit the registers
+  double runs_in_registers = 1;    ///< executions of the tile between loading and storing its accumulators
+  double operations = 1;           ///< simple operations per element; a multiply-add is one
   std::array<TrimmedTiles, 4> tiles{};
-  std::size_t sizes = 1;          ///< of tiles: full, and trimmed along one axis, another, or both
-  std::array<double, 3> bytes{};  ///< fetched into L1, L2 and the last level
+  std::size_t sizes = 1;          ///< number of tile sizes: full, and trimmed along one axis, another, or both
+  std::array<double, 3> bytes{};  ///< loaded into L1, L2 and the last level
 };
 
-/// What a program computes and moves at least.
+/// Minimum work and traffic of a program.
 struct Roof {
-  double peak_cycles = 0;   ///< of the worker that computes most, without padding that sums do without
+  double peak_cycles = 0;   ///< of the worker with most operations, without padding that sums skip
   double memory_bytes = 0;  ///< of all workers
 };
 
-/// Pruner's idea on a CPU: no model of a pipeline, but symbols of a statement at each level of the machine, what
-/// each level makes of them, and the longest of these.
+/// Pruner's idea on a CPU: instead of simulating a pipeline, it computes symbols of each statement at every level of
+/// the machine, the cost of each level, and their maximum.
 ///
 ///   registers   vectors of the innermost unrolled and vectorized tile; operands are loaded once if it fits, and its
-///               accumulators are loaded and stored each time the loops around it are entered that do not move them
-///   operations  those of the body, without the padding that `loops::eliminate_padding` leaves out of sums
-///   tile        the longest of computing, loading and waiting for the sums before + (1 - overlap) * the others +
-///               storing; tiles at the end of an axis have the rows that are left
-///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered; nothing where all
-///               buffers fit together, since a program is run again and again on the same ones. Of rows that begin in
-///               the same sets L2 holds few, see `GrowingFootprint`; what L2 loses L1 has lost before, what it keeps
-///               comes in time, and the last level spreads rows over its sets by hashing
-///   tensors     instructions take the place of the operations, and what they read and write that of the tile, where
-///               the code generator can use them: see `CpuTensorCost`
+///               accumulators are loaded and stored each time the surrounding loops that do not move them are entered
+///   operations  those of the body, without the padding that `loops::eliminate_padding` skips in sums
+///   tile        maximum of computing, loading and waiting for earlier sums + (1 - overlap) * the others + storing;
+///               tiles at the end of an axis have the remaining rows
+///   L1, L2, L3  the data that the first loop whose footprint does not fit touches, each time it is entered; nothing if
+///               all buffers fit together, since a program runs repeatedly on the same buffers. L2 holds few rows that
+///               begin in the same sets, see `GrowingFootprint`; L1 evicts lines before L2 does, lines in L2 arrive in
+///               time, and the last level distributes rows over its sets by hashing
+///   tensors     instructions replace the operations, and their loads and stores those of the tile, where the code
+///               generator can use them: see `CpuTensorCost`
 ///   workers     the longest share of a parallel loop
-///   statement   longest + (1 - overlap) * (sum of the others); program: sum of its statements and loops
+///   statement   maximum + (1 - overlap) * (sum of the others); program: sum of its statements and loops
 class CpuAnalysis {
  public:
   /// Cycles of one run.
@@ -70,7 +70,7 @@ class CpuAnalysis {
   }
   [[nodiscard]] double cycles(const loops::NestSummary& summary, const Target& target, const CpuCore& core);
 
-  /// What a roofline needs.
+  /// The symbols of a roofline model.
   [[nodiscard]] Roof roof(const loops::LoopNest& nest, const Target& target, const CpuCore& core) {
     return roof(summarizer_.summary(nest), target, core);
   }
@@ -89,10 +89,10 @@ class CpuAnalysis {
   void note(const loops::LoopSummary& loop);
   void add_loop(const loops::LoopSummary& loop);
 
-  /// The share of a loop's runs in which no instruction takes its place. Loops that fill sums with zeros have the
-  /// variables of those that add to them, and go with them.
+  /// The share of a loop's iterations that tensor instructions do not replace. Loops that fill sums with zeros have the
+  /// same variables as those that add to the sums, and are replaced with them.
   [[nodiscard]] double share_of_plain_loops(std::size_t depth) const;
-  /// What the instruction stands for that computes a statement; null where loops do.
+  /// The tensor statement that computes a statement; null if loops do.
   [[nodiscard]] const loops::TensorStatement* tensor_of(const loops::StatementSummary& statement) const;
   /// The share of a statement's iterations that an instruction computes.
   [[nodiscard]] static double share_of(const loops::TensorStatement& tensor) {
@@ -103,45 +103,45 @@ class CpuAnalysis {
 
   [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement);
 
-  /// Parts the runs of the tile by its number of rows.
+  /// Divides the executions of the tile by its number of rows.
   void find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement, std::size_t tile) const;
 
-  /// Those that pad with zeros, which code for CPUs does without where all lanes of a vector are padded alike.
+  /// Operations of zero padding that CPU code skips, because all lanes of a vector are padded alike.
   [[nodiscard]] double skipped_operations(const loops::BodyOperations& ops) const;
 
-  /// Instructions that bring what the tile reaches of an access into registers.
+  /// Vector loads of the elements that an access touches in a tile.
   [[nodiscard]] double vectors(const StatementFootprint::Access& a, std::size_t tile) const;
 
   void read_capacities();
 
-  /// Finds the traffic of each level. It is decided by the innermost loop whose footprint the level does not hold, or
-  /// by the outermost loop where it holds all. What
-  /// loops reach only grows with each one around them, so larger levels go on from where smaller ones ended.
+  /// Computes the traffic of each level. The innermost loop whose footprint exceeds the level determines it, or the
+  /// outermost loop if none does. Footprints only grow from a loop to the loops around it, so larger levels continue
+  /// where smaller ones ended.
   void find_traffic(CpuSymbols& s);
 
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement) const;
 
-  /// Cycles of one tile with a share of the rows of a full one, where all that it reads is in L1.
+  /// Cycles of one tile with a share `rows` of the rows of a full tile, if all operands are in L1.
   [[nodiscard]] double tile_cycles(const CpuSymbols& s, const loops::StatementSummary& statement, double rows) const;
 
-  /// Counts by the instruction, but for those iterations that guards cut.
+  /// The cost with a tensor instruction; iterations at boundaries are computed by loops.
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement,
                             const loops::TensorStatement& tensor) const;
 
-  /// Cycles of a statement that takes `computing` where all that it reads is in L1.
+  /// Cycles of a statement that takes `computing` if all operands are in L1.
   [[nodiscard]] double with_traffic(double computing, const CpuSymbols& s) const;
 
   const Target* target_ = nullptr;
   const CpuCore* core_ = nullptr;
   double total_ = 0;
-  std::size_t moving_levels_ = 0;  // caches that do not hold all buffers together, the first ones
+  std::size_t moving_levels_ = 0;  // number of caches, from L1 on, that do not hold all buffers together
   loops::NestSummarizer summarizer_;
   NestReader reader_;
   StatementFootprint footprint_;
-  std::array<double, 3> capacity_{};                              // of the levels, in bytes
+  std::array<double, 3> capacity_{};                              // per level, in bytes
   GrowingFootprint touched_;                                      // of one statement
-  std::array<double, NestReader::max_depth + 1> runs_{1};         // by depth, of what stands there
-  std::array<std::int64_t, NestReader::max_depth> unroll_limit_;  // by depth
+  std::array<double, NestReader::max_depth + 1> runs_{1};         // per depth: executions of its body
+  std::array<std::int64_t, NestReader::max_depth> unroll_limit_;  // per depth
 };
 
 }  // namespace tunewright::drafts
@@ -161,7 +161,7 @@ TUNEWRIGHT_INLINE double CpuAnalysis::cycles(const loops::NestSummary& summary, 
   for (const loops::BufferSummary& buffer : summary.buffers) buffers_bytes += static_cast<double>(buffer.bytes());
   read_capacities();
   for (moving_levels_ = 0; moving_levels_ < capacity_.size(); ++moving_levels_)
-    if (buffers_bytes <= capacity_[moving_levels_]) break;  // there since the last run, and beyond nothing moves
+    if (buffers_bytes <= capacity_[moving_levels_]) break;  // the buffers stay here from one run to the next
   reader_.read(
       summary, [this](const loops::LoopSummary& loop) { add_loop(loop); },
       [this](const loops::StatementSummary& statement) {
@@ -316,7 +316,7 @@ TUNEWRIGHT_INLINE void CpuAnalysis::read_capacities() {
 }
 
 TUNEWRIGHT_INLINE void CpuAnalysis::find_traffic(CpuSymbols& s) {
-  constexpr std::size_t l2 = 1;  // a level
+  constexpr std::size_t l2 = 1;  // index of the level
   if (moving_levels_ == 0) return;
   const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
   touched_.start(footprint_, reader_.open().size(), line);

@@ -10,7 +10,7 @@
 
 namespace tunewright::drafts {
 
-/// Cycles in which one worker computes statements by tensor instructions, memory beyond L1 left aside.
+/// Cycles in which one worker computes statements with tensor instructions, if all operands are in L1.
 class CpuTensorCost {
  public:
   CpuTensorCost(const loops::TensorStatement& tensor, const loops::TensorWork& work,
@@ -18,14 +18,14 @@ class CpuTensorCost {
       : tensor_(tensor), work_(work), operations_(operations), core_(core) {}
 
   [[nodiscard]] double cycles() const;
-  /// Cycles of multiplying alone, with nothing to wait for.
+  /// Cycles of the products alone at peak rate.
   [[nodiscard]] double cycles_at_peak() const;
 
  private:
-  /// Products in straight-line code, so many rows a cycle, or as long as a chain of sums takes, and loads of factors,
-  /// so many lines a cycle, overlap; loads and stores of sums do not.
+  /// Products in straight-line code, limited by throughput or by a chain of dependent sums, overlap with loads of
+  /// factors; loads and stores of sums do not overlap.
   [[nodiscard]] double tile_registers() const;
-  /// All operations on vectors one after another, or as long as a chain of sums takes.
+  /// All vector operations in sequence, or the duration of a chain of dependent sums.
   [[nodiscard]] double rows() const;
   [[nodiscard]] double interleaving() const;
   [[nodiscard]] double bodies() const { return work_.bodies * core_.cycles(operations_.simple_fused(), operations_); }

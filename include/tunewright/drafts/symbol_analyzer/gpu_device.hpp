@@ -10,22 +10,22 @@
 
 namespace tunewright::drafts {
 
-/// What the analyser knows of a GPU.
+/// The properties of a GPU that the analyser uses.
 struct GpuDevice {
   double peak_gflops = 0;           ///< T_p, single precision
   double peak_gb_per_s = 0;         ///< T_m
-  double multiprocessors = 0;       ///< pu_l2: blocks that run at once, with `active_blocks`
-  double active_blocks = 1;         ///< blocks of one multiprocessor that run at once
-  double sub_partitions = 4;        ///< pu_l1: warps of one multiprocessor that issue at once
+  double multiprocessors = 0;       ///< pu_l2: blocks that run concurrently, with `active_blocks`
+  double active_blocks = 1;         ///< concurrent blocks per multiprocessor
+  double sub_partitions = 4;        ///< pu_l1: warps of one multiprocessor that issue concurrently
   double warp_size = 32;            ///< n_l1
-  double transaction_bytes = 32;    ///< n_l2: least that memory moves
-  double registers_per_thread = 0;  ///< m_l0 of 32 bits, at most
+  double transaction_bytes = 32;    ///< n_l2: the smallest memory transaction
+  double registers_per_thread = 0;  ///< m_l0: maximum, 32 bits each
   double registers_per_block = 0;
-  double shared_memory_bytes = 0;  ///< m_l1, of a block
-  double threads_per_block = 0;    ///< at most
+  double shared_memory_bytes = 0;  ///< m_l1: maximum per block
+  double threads_per_block = 0;    ///< maximum
 };
 
-/// A target as the analyser sees it. Throws `std::invalid_argument` for one that does not say its speed.
+/// The properties of a target. Throws `std::invalid_argument` for one without peak rates.
 [[nodiscard]] inline GpuDevice gpu_device(const Target& target) {
   if (target.peak_fp32_gflops <= 0 || target.peak_gb_per_s <= 0 || target.multiprocessors == 0) {
     throw std::invalid_argument("drafts: target '" + target.name +
@@ -44,8 +44,8 @@ struct GpuDevice {
   return device;
 }
 
-/// The numbers that the released analyser has for its devices. They differ from data sheets where its authors'
-/// do: K80 is both dies, and Orin half of what a multiprocessor does.
+/// The values of the released analyser for its devices. They differ from data sheets where the authors' values do: K80
+/// is both dies, Orin half of what a multiprocessor does.
 struct ReleasedDevice {
   std::string_view name;
   double peak_gflops = 0;
@@ -58,7 +58,7 @@ inline constexpr std::array released_devices{
     ReleasedDevice{"a100", 19490, 1935, 108}, ReleasedDevice{"a100_40", 19490, 1555, 108},
 };
 
-/// One of them. Throws `std::invalid_argument` naming all there are.
+/// The device with this name. Throws `std::invalid_argument` that lists all names.
 [[nodiscard]] inline GpuDevice released_device(std::string_view name) {
   std::string message = "drafts: the released analyser has no device '" + std::string(name) + "'; it has";
   for (const ReleasedDevice& known : released_devices) {

@@ -20,58 +20,57 @@
 
 namespace tunewright::drafts {
 
-/// What the analysis by levels takes for granted of a multiprocessor, in cycles; the rest is the target's.
+/// Assumed rates of a multiprocessor; all others come from the target.
 struct Multiprocessor {
   double frequency_hz = 1.5e9;              ///< nominal
-  double instructions_per_cycle = 4;        ///< of warps
-  double shared_bytes_per_cycle = 128;      ///< a word of each bank
-  double transferred_bytes_per_cycle = 64;  ///< between a multiprocessor and the second cache
-  double cache_speed = 3;                   ///< of the second cache, in bandwidths of device memory
+  double instructions_per_cycle = 4;        ///< warp instructions
+  double shared_bytes_per_cycle = 128;      ///< one word per bank
+  double transferred_bytes_per_cycle = 64;  ///< between a multiprocessor and L2
+  double cache_speed = 3;                   ///< bandwidth of L2 relative to device memory
   double global_latency = 450, shared_latency = 25, arithmetic_latency = 4, barrier = 30;
   double launch = 4500;
   double loop_step_instructions = 3;
   double division_instructions = 8, function_instructions = 8;
-  double unrolled_statements = 64;  ///< that a compiler unrolls unasked
-  double unrolled_sums = 512;       ///< statements that add to registers: `codegen::cuda` writes them out
-  double terms_at_a_time = 2;       ///< of unrolled sums, whose operands wait in registers
+  double unrolled_statements = 64;  ///< that a compiler unrolls by itself
+  double unrolled_sums = 512;       ///< updates of registers, which `codegen::cuda` unrolls
+  double terms_at_a_time = 2;       ///< of unrolled sums whose operands are held in registers
   double registers_for_addresses = 24;
-  double overlap = 0.75;  ///< share of the shorter costs that the longest hides, in [0, 1]
+  double overlap = 0.75;  ///< share of the other costs that the largest hides, in [0, 1]
 };
 
-/// Symbols of a GPU nest taken level by level: beside computing and device memory, on which the printed form of
-/// the analyser rests, the instructions and the shared memory of a multiprocessor, and warps too few to hide
-/// what they wait for.
+/// Analyses a GPU nest by levels. In addition to computing and device memory, as in the analyser's printed form, it
+/// considers the instructions and the shared memory of a multiprocessor, and latency that too few warps cannot hide.
 ///
-///   block     longest of issue, arithmetic, shared memory, transfers + (1 - overlap) * (sum of the others)
-///   wave      max(resident blocks * block, latency of one warp alone); what it fetches d tiles ahead goes on beside
-///             what it computes and takes 1/d of its latency
-///   kernel    launch + longest of waves, device memory, second cache + (1 - overlap) * (the others)
+///   block     maximum of issue, arithmetic, shared memory, transfers + (1 - overlap) * (sum of the others)
+///   wave      max(resident blocks * block, latency of one warp alone); fetches that run d tiles ahead overlap with
+///             computing and take 1/d of their latency
+///   kernel    launch + maximum of waves, device memory, L2 + (1 - overlap) * (the others)
 ///   program   sum of its kernels
 ///
-/// Operands are loaded once a tile of unrolled loops, virtual threads included; those of a few terms of a sum wait in
-/// registers at a time. Every warp is taken to touch memory as the first one does. A product of fragments takes what
-/// the tensor units' peak allows, besides its instruction and the loads of its factors, once for all products that
+/// Operands are loaded once per tile of unrolled loops, including virtual threads; operands for a few terms of a sum
+/// are held in registers at a time. Every warp is assumed to access memory like the first one. A product of fragments
+/// takes its time at the tensor cores' peak, its instruction, and the loads of its factors, once for all products that
 /// share them.
 class GpuHierarchy {
  public:
-  /// Seconds of one run; infinity where a multiprocessor has no room for a block.
+  /// Seconds of one run; infinity if no block fits a multiprocessor.
   [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, const Multiprocessor& m) {
     return latency_s(summarizer_.summary(nest), target, m);
   }
   [[nodiscard]] double latency_s(const loops::NestSummary& summary, const Target& target, const Multiprocessor& m);
 
-  /// One for each tree of the last nest's body.
+  /// One per top-level tree of the last nest.
   [[nodiscard]] std::span<const KernelUse> kernels() const noexcept { return uses_; }
 
  private:
   struct Kernel {
     bool used = false;
-    loops::FragmentInstructions instructions;  // of tensor units
+    loops::FragmentInstructions instructions;  // of tensor cores
     double blocks = 1, threads = 1, shared_bytes = 0;
-    double accumulators = 0, operands = 0;                        // registers of a thread
-    double issue = 0, arithmetic = 0, shared = 0, transfers = 0;  // cycles of a block
-    double alone = 0;                                             // cycles of a warp that waits for itself
-    double ahead = 0;                                             // and for what it fetches ahead, a tile's share
+    double accumulators = 0, operands = 0;                        // registers per thread
+    double issue = 0, arithmetic = 0, shared = 0, transfers = 0;  // cycles per block
+    double alone = 0;                                             // cycles of a warp that runs alone
+    double ahead = 0;                                             // cycles of its prefetches, for one tile each
     double from_memory = 0, from_cache = 0;                       // bytes of all blocks
   };
   struct Tile {
@@ -81,38 +80,38 @@ class GpuHierarchy {
 
   void enter(const loops::LoopSummary& loop);
 
-  /// The loops one thread runs, split into those that stay loops and the unrolled tile inside. A loop that fills
-  /// shared memory anew stays one.
+  /// The loops that one thread runs, split into those that stay loops and the unrolled tile inside. A loop that refills
+  /// shared memory stays a loop.
   [[nodiscard]] Tile tile_of(LoopSet own, LoopSet virtual_threads, bool sums_in_registers) const;
 
-  /// Whether warps do `s` as a whole, with fragments.
+  /// Whether whole warps execute the statement together, on fragments.
   [[nodiscard]] bool works_on_fragments() const;
 
-  /// Products of fragments of 16 x 16 elements, or fragments that are taken out. Where warp groups run instructions,
+  /// Adds products of fragments of 16 x 16 elements, or copies of fragments. If warp groups execute the instructions,
   /// `warps` are warp groups and a product is one of their instructions, which reads each factor from shared memory
   /// once.
   void add_fragments(const loops::StatementSummary& s, Kernel& k);
 
   void add(const loops::StatementSummary& s);
 
-  /// Threads that reduce together combine what they have in a tree.
+  /// Threads that share a reduction combine their results in a tree.
   void add_shared_reduction(Kernel& k, double warps) const;
 
   [[nodiscard]] static bool in_memory(const StatementFootprint::Access& a) {
     return a.scope == loops::Scope::Global || a.scope == loops::Scope::Shared;
   }
 
-  /// Counts what moving an operand of all tiles costs; returns the latency of one.
+  /// Adds the cost of moving an operand for all tiles; returns the latency of one.
   double move(Kernel& k, const StatementFootprint::Access& a, const Tile& tile, double warps);
 
   [[nodiscard]] double warp() const { return std::max(1U, target_->warp_size); }
-  /// Multiply-adds of a multiprocessor a cycle.
+  /// Multiply-adds of a multiprocessor per cycle.
   [[nodiscard]] double lanes() const {
     return std::max(1.0, target_->peak_fp32_gflops * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
   }
 
-  /// Multiply-adds of 16 bits that the tensor units of a multiprocessor do a cycle for warps or for warp groups; as
-  /// others where there are none.
+  /// 16-bit multiply-adds per cycle of the tensor cores of a multiprocessor, for warps or for warp groups; the rate of
+  /// other units if there are none.
   [[nodiscard]] double tensor_lanes(bool of_groups) const;
 
   template <std::size_t N>
@@ -121,8 +120,8 @@ class GpuHierarchy {
     return longest + (1 - m_->overlap) * (std::accumulate(parts.begin(), parts.end(), 0.0) - longest);
   }
 
-  /// Blocks of a multiprocessor at a time; limits of 0 are not known. Leaves out what CUDA itself keeps of shared
-  /// memory, as `measurers::Simulated` does.
+  /// Occupancy: blocks per multiprocessor; limits of 0 are unknown. Ignores the shared memory that CUDA reserves, as
+  /// `measurers::Simulated` does.
   [[nodiscard]] double resident(const Kernel& k, double registers) const;
 
   [[nodiscard]] double duration(const Kernel& k) const;
@@ -134,9 +133,9 @@ class GpuHierarchy {
   StatementFootprint footprint_;
   std::vector<Kernel> kernels_;
   std::vector<KernelUse> uses_;
-  std::vector<bool> counted_;                                     // by buffer
-  std::vector<double> requested_;                                 // by buffer: bytes of all blocks
-  std::array<std::int64_t, NestReader::max_depth> unroll_limit_;  // by depth
+  std::vector<bool> counted_;                                     // per buffer
+  std::vector<double> requested_;                                 // per buffer: bytes of all blocks
+  std::array<std::int64_t, NestReader::max_depth> unroll_limit_;  // per depth
 };
 
 }  // namespace tunewright::drafts
@@ -176,7 +175,7 @@ TUNEWRIGHT_INLINE GpuHierarchy::Tile GpuHierarchy::tile_of(LoopSet own, LoopSet 
                                                            bool sums_in_registers) const {
   const std::span<const loops::LoopSummary> open = reader_.open();
   const double unasked = sums_in_registers ? m_->unrolled_sums : m_->unrolled_statements;
-  std::size_t fetches = 0;  // loops around the innermost fetch
+  std::size_t fetches = 0;  // number of loops around the innermost fetch
   for (const StatementFootprint::Access& a : footprint_.accesses())
     if (a.scope == loops::Scope::Shared) fetches = std::max(fetches, reader_.allocated_at(a.buffer));
   Tile tile{virtual_threads, 1, reader_.iterations(virtual_threads)};
@@ -206,7 +205,7 @@ TUNEWRIGHT_INLINE void GpuHierarchy::add_fragments(const loops::StatementSummary
   const StatementFootprint::Access store = footprint_.accesses()[0];
   const double warps = reader_.iterations(threads);
   const std::span<const loops::LoopSummary> open = reader_.open();
-  // Rows, the outermost of the loops that one instruction does; none around what is taken out.
+  // Rows are the outermost loop of an instruction; copies of fragments have none.
   const auto rows =
       std::find_if(open.begin(), open.end(), [](const loops::LoopSummary& loop) { return loop.intrinsic != nullptr; });
   if (rows != open.end()) k.instructions.add(*rows->intrinsic, s.target);
@@ -255,7 +254,7 @@ TUNEWRIGHT_INLINE void GpuHierarchy::add_fragments(const loops::StatementSummary
   }
   const double per_cycle = tensor_lanes(of_group != nullptr) * (bytes < 2 ? 2 : 1);
   k.arithmetic += warps * terms / per_cycle;
-  // A warp issues the two halves of a product of fragments; each warp of a group what the group does.
+  // A warp issues a product of fragments as two instructions; each warp of a group issues the group's instruction.
   const double issued = of_group == nullptr ? 2 : together / warp();
   k.issue += warps * issued * (products + loads) / m_->instructions_per_cycle;
   k.operands = std::max(k.operands, operands);
@@ -286,7 +285,7 @@ TUNEWRIGHT_INLINE void GpuHierarchy::add(const loops::StatementSummary& s) {
   if (!counted_[store.buffer] && target.role == loops::BufferRole::Temporary) {
     counted_[store.buffer] = true;
     if (cooperative) k.shared_bytes += static_cast<double>(target.bytes());
-    if (cooperative && target.stages > 1 && !target.asynchronous)  // what is loaded ahead waits in registers
+    if (cooperative && target.stages > 1 && !target.asynchronous)  // prefetched elements are held in registers
       k.accumulators += static_cast<double>(target.bytes()) / (4.0 * target.stages * k.threads);
     if (scope == loops::Scope::Local)
       k.accumulators += static_cast<double>(target.bytes()) / 4 * reader_.iterations(virtual_threads);
@@ -383,7 +382,7 @@ TUNEWRIGHT_INLINE double GpuHierarchy::resident(const Kernel& k, double register
 
 TUNEWRIGHT_INLINE double GpuHierarchy::duration(const Kernel& k) const {
   const double wanted = k.accumulators + k.operands + m_->registers_for_addresses;
-  // A compiler that is told the size of the block leaves room for one.
+  // A compiler that knows the size of the block limits registers such that one block fits.
   const double threads = std::ceil(k.threads / warp()) * warp();
   double available = target_->max_registers_per_thread > 0 ? target_->max_registers_per_thread : 255;
   if (target_->registers_per_block > 0) available = std::min(available, target_->registers_per_block / threads);

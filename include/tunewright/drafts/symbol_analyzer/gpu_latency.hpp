@@ -13,29 +13,29 @@
 
 namespace tunewright::drafts {
 
-/// Share of the time that `units` units work on `parts` equal parts.
+/// Share of the time in which `units` units are busy with `parts` equal parts.
 [[nodiscard]] inline double wave_utilisation(double parts, double units) {
   return parts / (std::ceil(parts / units) * units);
 }
 
-/// The six penalties of one statement, factors of what the device does at best.
+/// The six penalties of one statement, relative to the peak of the device.
 struct Penalties {
   double l0_memory = 1;       ///< P_l0,m: operands beyond the registers
-  double l0_compute = 1;      ///< P_l0,c: more than 1, operations an operand is good for
+  double l0_compute = 1;      ///< P_l0,c: above 1; operations per operand
   double l1_memory = 1;       ///< P_l1,m: tiles beyond the shared memory
-  double l1_compute = 1;      ///< P_l1,c: warps that issue at once
+  double l1_compute = 1;      ///< P_l1,c: warps that issue concurrently
   double warp_occupancy = 1;  ///< alpha_l1: threads of the last warp
   double l2_compute = 1;      ///< P_l2,c: blocks in the last wave
 };
 
-/// True when a block of every kernel fits the device. Limits of 0 are not known.
+/// Whether a block of every kernel fits the device. Limits of 0 are unknown.
 [[nodiscard]] bool runs_on(std::span<const KernelUse> kernels, const GpuDevice& device);
 
-/// `registers` are the most that a statement of the kernel wants.
+/// `registers` is the maximum over the statements of the kernel.
 [[nodiscard]] Penalties penalties(const GpuSymbols& s, double registers, const KernelUse& kernel,
                                   const GpuDevice& device);
 
-/// P_l2,m: share of what memory moves that is asked for.
+/// P_l2,m: useful share of the memory transactions.
 [[nodiscard]] inline double transaction_utilisation(const DeviceTraffic& traffic, const GpuDevice& device) {
   return wave_utilisation(traffic.contiguous_bytes, device.transaction_bytes);
 }
@@ -45,7 +45,7 @@ struct StatementLatency {
   double memory_s = 0;
 };
 
-/// The form that the paper prints: L_c = S8 / (T_p * prod P_c), L_m = S5 / (T_m * prod P_m). Calls `f(latency)` for
+/// The form printed in the paper: L_c = S8 / (T_p * prod P_c), L_m = S5 / (T_m * prod P_m). Calls `f(latency)` for
 /// every statement.
 template <class F>
 void printed_latencies(std::span<const GpuSymbols> symbols, std::span<const KernelUse> kernels, const GpuDevice& device,
@@ -99,7 +99,7 @@ TUNEWRIGHT_INLINE Penalties penalties(const GpuSymbols& s, double registers, con
 }
 
 TUNEWRIGHT_INLINE StatementLatency released_latency(const ReleasedRow& row, const GpuDevice& device) {
-  constexpr double register_cap = 128;  // of every device
+  constexpr double register_cap = 128;  // for every device
   const double warps = row.threads / device.warp_size;
   const double whole_warps = std::ceil(warps);
   const double thread_factor = 1 + 1 / row.reuse();
@@ -110,7 +110,7 @@ TUNEWRIGHT_INLINE StatementLatency released_latency(const ReleasedRow& row, cons
                                              device.sub_partitions * device.multiprocessors)
                           : wave_utilisation(row.blocks, at_once);
   const double gflops = device.peak_gflops * peak * (warps / whole_warps) / spills;
-  constexpr double elements_per_gb = 1024.0 * 1024 * 1024;  // as if an element were a byte
+  constexpr double elements_per_gb = 1024.0 * 1024 * 1024;  // elements are counted like bytes
   return {row.flops() * thread_factor / gflops / 1e9,
           row.device_memory_elements / (device.peak_gb_per_s * elements_per_gb)};
 }

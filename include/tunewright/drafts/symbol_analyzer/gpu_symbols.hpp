@@ -13,33 +13,33 @@ namespace tunewright::drafts {
 
 /// One read or write of device memory by a statement.
 struct DeviceTraffic {
-  double bytes = 0;             ///< S5, L2MemFootprint: of all blocks together
-  double contiguous_bytes = 0;  ///< S7, L2TransDim: that lie together
+  double bytes = 0;             ///< S5, L2MemFootprint: for all blocks together
+  double contiguous_bytes = 0;  ///< S7, L2TransDim: contiguous bytes
 };
 
-/// The symbols of one statement of a GPU nest, in Pruner's order. The tiles of an axis are I0 (blocks), I1
-/// (threads), I2 (virtual threads), I3 and I4:
-/// a matrix product with relu has, for the product, S1 = I2..I4 * J2..J4 + I2..I4 + J2..J4 and
-/// S2 = I2..I4 * J2..J4 * K0..K2, and for a copy S3 = I1..I4 * K1..K2 and S5 = I0..I4 * J0 * K0..K2.
+/// The symbols of one statement of a GPU nest, in Pruner's order. The tiles of an axis are I0 (blocks), I1 (threads),
+/// I2 (virtual threads), I3 and I4. For example, a matrix product with relu has S1 = I2..I4 * J2..J4 + I2..I4 + J2..J4
+/// and S2 = I2..I4 * J2..J4 * K0..K2 for the product, and S3 = I1..I4 * K1..K2 and S5 = I0..I4 * J0 * K0..K2 for a
+/// copy.
 struct GpuSymbols {
-  std::size_t kernel = 0;              ///< launch it belongs to
-  double registers_per_thread = 0;     ///< S1, L0MemAlloc: operands of one step of the reduction, of 32 bits
+  std::size_t kernel = 0;              ///< index of its launch
+  double registers_per_thread = 0;     ///< S1, L0MemAlloc: operands of one reduction step, 32 bits each
   double instances_per_thread = 0;     ///< S2, L0CompCount
-  double shared_bytes = 0;             ///< S3, L1MemAlloc: of the tile it stores, 0 if none
+  double shared_bytes = 0;             ///< S3, L1MemAlloc: of the stored tile, 0 if none
   double threads_per_block = 1;        ///< S4, L1ParaInfo
   std::vector<DeviceTraffic> traffic;  ///< S5 and S7
   double blocks = 1;                   ///< S6, L2ParaInfo
-  double flops = 0;                    ///< S8, L2CompCount: of all threads
+  double flops = 0;                    ///< S8, L2CompCount: for all threads
 
   [[nodiscard]] double bytes() const;
 };
 
-/// The row that the released analyser makes of a stored buffer; counts are elements.
+/// The row of a stored buffer in the released analyser; counts are elements.
 struct ReleasedRow {
   double flops_per_thread = 0;        ///< additions, multiplications and divisions
   double register_usage = 0;          ///< R
-  double memory_workload = 0;         ///< M: R over all loops
-  double device_memory_elements = 0;  ///< Q; 0 for what computes
+  double memory_workload = 0;         ///< M: R times all loops
+  double device_memory_elements = 0;  ///< Q; 0 for a computing statement
   double blocks = 1;
   double threads = 1;
   [[nodiscard]] double flops() const noexcept { return flops_per_thread * blocks * threads; }
@@ -48,34 +48,34 @@ struct ReleasedRow {
   }
 };
 
-/// What a launch takes of a multiprocessor.
+/// Resources of a launch.
 struct KernelUse {
   double threads_per_block = 1;
   double shared_bytes = 0;
 };
 
-/// Reads symbols off GPU nests as they are lowered, virtual threads still around what runs once for all of
-/// them. Keeps its memory.
+/// Computes symbols of GPU nests as they are lowered: loops of virtual threads still surround statements that run once
+/// for all of them. Reuses its memory.
 class GpuSymbolReader {
  public:
-  /// A nest's statements in program order; fills of reductions are left out. Valid until the next call.
+  /// The statements of a nest in program order, without initialisations of reductions. Valid until the next call.
   [[nodiscard]] std::span<const GpuSymbols> symbols(const loops::LoopNest& nest) {
     return symbols(summarizer_.summary(nest));
   }
   [[nodiscard]] std::span<const GpuSymbols> symbols(const loops::NestSummary& summary);
 
-  /// A row for every stored buffer; the last statement of a buffer makes it. Valid until the next call.
+  /// One row per stored buffer, from its last statement. Valid until the next call.
   [[nodiscard]] std::span<const ReleasedRow> released_rows(const loops::LoopNest& nest) {
     return released_rows(summarizer_.summary(nest));
   }
   [[nodiscard]] std::span<const ReleasedRow> released_rows(const loops::NestSummary& summary);
 
-  /// One for each tree of the last nest's body.
+  /// One per top-level tree of the last nest.
   [[nodiscard]] std::span<const KernelUse> kernels() const noexcept { return kernels_; }
 
  private:
   struct Around {
-    LoopSet blocks = 0, threads = 0, virtual_threads = 0, own = 0;  // own: the rest
+    LoopSet blocks = 0, threads = 0, virtual_threads = 0, own = 0;  // own: all other loops
   };
 
   void use(double threads, double shared_bytes);
@@ -93,7 +93,7 @@ class GpuSymbolReader {
   std::vector<GpuSymbols> symbols_;
   std::size_t count_ = 0;
   std::vector<ReleasedRow> rows_;
-  std::vector<std::size_t> row_of_;  // by buffer
+  std::vector<std::size_t> row_of_;  // per buffer
   std::vector<KernelUse> kernels_;
 };
 
@@ -195,7 +195,7 @@ TUNEWRIGHT_INLINE void GpuSymbolReader::add_symbols(const loops::StatementSummar
     const loops::BufferSummary& buffer = footprint_.buffer(a);
     if (a.scope != loops::Scope::Global || buffer.shape.empty()) continue;
     const double size = footprint_.element_bytes(a);
-    // A tile is fetched anew at each of its loops; what is read without one is kept by the caches of the block.
+    // A tile is fetched again in each iteration of its loops; operands without a tile stay in the caches of the block.
     const double elements = copy_to_shared ? instances : footprint_.elements(a) * found.blocks;
     found.traffic.push_back({elements * size, footprint_.index(a, buffer.shape.size() - 1).count * size});
   }

@@ -14,18 +14,18 @@ namespace tunewright::drafts {
 /// Memory that a statement touches while some loops vary.
 struct Footprint {
   double bytes = 0;
-  double cache_bytes = 0;  ///< of a cache, that no other lines can use: more where rows conflict in some of its sets
+  double cache_bytes = 0;  ///< cache capacity that it occupies: more if rows conflict in some sets
 };
 
-/// Tells what a statement touches, in whole cache lines, while its loops start to vary one after another, from the
-/// innermost outwards. The lowest bits of an address choose the set of a cache; in the memory of a process these are
-/// the bits within a page. Rows that lie a multiple of 2^b bytes apart therefore conflict: they begin in the same sets,
-/// and each keeps others out of 2^b bytes, a page at most.
+/// Computes the memory that a statement touches, in whole cache lines, while its loops start to vary one after another,
+/// from the innermost outwards. The lowest bits of an address select the set of a cache; in the memory of a process,
+/// only bits within a page are known. Rows that are a multiple of 2^b bytes apart therefore conflict: they begin in the
+/// same sets, and each occupies 2^b bytes of capacity, at most a page.
 class GrowingFootprint {
  public:
-  /// Makes the innermost of the `loops` around the statement vary, if there is one.
+  /// Lets the innermost of the `loops` loops around the statement vary, if there is one.
   void start(StatementFootprint& footprint, std::size_t loops, double line);
-  /// Makes the next loop vary, where `depth()` is not 0.
+  /// Lets the next loop vary, unless `depth()` is 0.
   void grow();
 
   /// Depth of the outermost loop that varies.
@@ -38,18 +38,19 @@ class GrowingFootprint {
     LoopSet moved_by = 0;
     double element_bytes = 0;
     bool packed = false;
-    std::size_t first = 0, last = 0;  ///< of its sides
+    std::size_t first = 0, last = 0;  ///< range of its dimensions in sides_
     Footprint touched;
   };
   /// A dimension of a buffer.
   struct Side {
     const IndexRange* range = nullptr;
     double extent = 1;
-    double conflict_bytes = 0;  ///< that each of its slices occupies at least, for how far apart they lie
+    double conflict_bytes = 0;  ///< minimum capacity that each of its slices occupies because of their distance
   };
 
   void add(const Footprint& own);
-  /// Adds it with the sides that the statement moves along, from the innermost outwards, which is always among them.
+  /// Adds an access and the dimensions that the statement moves along, from the innermost outwards; the innermost is
+  /// always included.
   void add_access(const StatementFootprint::Access& a);
   [[nodiscard]] Footprint touched(const Buffer& a) const;
   [[nodiscard]] double in_lines(double bytes) const {
@@ -61,7 +62,7 @@ class GrowingFootprint {
   std::size_t depth_ = 0;
   Footprint all_;
   std::vector<Buffer> buffers_;
-  std::vector<Side> sides_;  // of all accesses
+  std::vector<Side> sides_;  // for all accesses
 };
 
 }  // namespace tunewright::drafts

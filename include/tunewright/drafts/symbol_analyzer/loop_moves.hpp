@@ -10,17 +10,17 @@
 
 namespace tunewright::drafts {
 
-/// Which axes the variable of each loop moves as a plain term of their values, and how far an iteration moves them.
-/// Most loops move one axis.
+/// For each loop, the axes that contain its variable as a plain term, and the step of an axis per iteration. Most loops
+/// move one axis.
 class LoopMoves {
  public:
   struct Move {
     std::int64_t step = 0;
     std::uint32_t axis = none;
-    std::uint32_t next = none;  ///< move of the same loop, among `more_`
+    std::uint32_t next = none;  ///< next move of the same loop, in `more_`
   };
 
-  /// Forgets all moves of the `loops` outermost loops.
+  /// Removes all moves of the `loops` outermost loops.
   void clear(std::size_t loops) {
     for (std::size_t depth = 0; depth < loops; ++depth) first_[depth].axis = none;
     more_.clear();
@@ -43,7 +43,7 @@ class LoopMoves {
     f(first);
     for (std::uint32_t m = first.next; m != none; m = more_[m].next) f(more_[m]);
   }
-  /// How far an iteration of the loop at `depth` moves an axis.
+  /// Step of an axis per iteration of the loop at `depth`.
   [[nodiscard]] std::int64_t step(std::size_t depth, std::uint32_t axis) const {
     std::int64_t moved = 0;
     for_each(depth, [&](const Move& move) {
@@ -55,7 +55,7 @@ class LoopMoves {
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  std::array<Move, NestReader::max_depth> first_;  // by depth, the last that was added
+  std::array<Move, NestReader::max_depth> first_;  // by depth; the last one added
   std::vector<Move> more_;
 };
 

@@ -14,23 +14,23 @@
 #include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 
-/// What drafts read off a program: the loops around each statement, in `statement_footprint.hpp` what its indices reach
-/// while some of them vary, and in `growing_footprint.hpp` how much memory that is. Exact for tiles that divide, an
-/// upper bound else.
+/// Analyses of programs for drafts: the loops around each statement; in `statement_footprint.hpp`, the elements that
+/// its indices touch while some loops vary; in `growing_footprint.hpp`, the memory of these. Exact for tiles that
+/// divide, otherwise an upper bound.
 namespace tunewright::drafts {
 
 /// Loops of one statement.
 using LoopSet = loops::DepthSet;
 
-/// Walks a summary. Memory is kept between programs.
+/// Walks a summary. Reuses its memory between programs.
 class NestReader {
  public:
   static constexpr std::uint8_t none = 255;
-  static constexpr std::size_t max_depth = 64;  ///< loops, as many as a `LoopSet` has bits
+  static constexpr std::size_t max_depth = 64;  ///< the number of bits of a `LoopSet`
 
-  /// Calls `on_loop(loop)` at every loop, before its body, and `on_statement(statement)` at every statement. A
-  /// parallel loop has the iterations that one of `workers` runs.
-  /// Throws `std::invalid_argument` for more than 64 nested loops.
+  /// Calls `on_loop(loop)` for every loop, before its body, and `on_statement(statement)` for every statement. A
+  /// parallel loop has the iterations of one of `workers` workers. Throws `std::invalid_argument` for more than 64
+  /// nested loops.
   template <class OnLoop, class OnStatement>
   void read(const loops::NestSummary& summary, const OnLoop& on_loop, const OnStatement& on_statement,
             std::int64_t workers = 1) {
@@ -57,11 +57,11 @@ class NestReader {
 
   [[nodiscard]] const loops::NestSummary& summary() const noexcept { return *summary_; }
   [[nodiscard]] std::span<const loops::LoopSummary> open() const noexcept { return {open_.data(), depth_}; }
-  /// Number of the tree of the program's body that is being read; on a GPU a launch.
+  /// Number of the current top-level tree; on a GPU, of the launch.
   [[nodiscard]] std::size_t kernel() const noexcept { return kernel_; }
-  /// Loops open where a buffer was allocated; none for arguments.
+  /// Number of open loops where a buffer is allocated; 0 for arguments.
   [[nodiscard]] std::size_t allocated_at(loops::BufferId buffer) const { return allocated_at_[buffer]; }
-  /// Memory a buffer lies in; what is allocated outside all loops is workspace, whatever it was asked to be.
+  /// The memory of a buffer. A buffer that is allocated outside all loops is workspace, whatever its declared scope.
   [[nodiscard]] loops::Scope scope_of(loops::BufferId buffer) const {
     return allocated_at_[buffer] == 0 ? loops::Scope::Global : summary_->buffers[buffer].scope;
   }
@@ -81,7 +81,7 @@ class NestReader {
   void leave();
 
   const loops::NestSummary* summary_ = nullptr;
-  std::array<loops::LoopSummary, max_depth> open_;  // the first `depth_`
+  std::array<loops::LoopSummary, max_depth> open_;  // the first `depth_` are open
   std::size_t depth_ = 0;
   std::array<LoopSet, schedule::loop_kind_names.size()> of_kind_{};
   std::vector<std::uint8_t> depth_of_;  // by variable

@@ -18,24 +18,24 @@
 
 namespace tunewright::drafts {
 
-/// Values an index takes.
+/// The values of an index.
 struct IndexRange {
   double count = 1;
-  std::int64_t span = 0;  ///< largest minus smallest
+  std::int64_t span = 0;  ///< maximum minus minimum
 };
 
 /// The store (access 0) and the distinct loads of one statement, and the elements that they touch.
 ///
-/// `vary(loops)` makes exactly these loops vary and fixes the others; what indices reach is asked after it. `vary_also`
-/// makes one more loop vary and works out again only what depends on it.
+/// `vary(loops)` lets exactly these loops vary and fixes the others; the queries of indices refer to the last call.
+/// `vary_also` lets one more loop vary and recomputes only what depends on it.
 class StatementFootprint {
  public:
   struct Access {
     loops::BufferId buffer = 0;
-    loops::Scope scope = loops::Scope::Global;  ///< where it lies, see `NestReader::scope_of`
+    loops::Scope scope = loops::Scope::Global;  ///< where the buffer is, see `NestReader::scope_of`
     const loops::BufferSummary* described = nullptr;
     LoopSet moved_by = 0;
-    std::size_t first = 0;  ///< of its dimensions among those of all accesses
+    std::size_t first = 0;  ///< index of its first dimension among those of all accesses
   };
 
   void reset(const NestReader& reader, const loops::StatementSummary& statement);
@@ -47,50 +47,50 @@ class StatementFootprint {
   [[nodiscard]] static const loops::BufferSummary& buffer(const Access& a) { return *a.described; }
   [[nodiscard]] static double element_bytes(const Access& a) { return buffer(a).element_bytes; }
 
-  /// Among the loops bound to threads, only the first `threads` iterations vary: the x dimension comes first, as in a
+  /// Of the loops bound to threads, only the first `threads` iterations vary: the x dimension comes first, as in a
   /// warp.
   void vary(LoopSet varying, std::int64_t threads = std::numeric_limits<std::int64_t>::max());
-  /// Makes a fixed loop vary, too, with all its threads.
+  /// Lets one more loop vary, with all its threads.
   void vary_also(std::size_t depth);
 
-  /// Values the index of one dimension takes. Where it lies stays the same until the next statement.
+  /// The values of the index of one dimension. The reference is valid until the next statement.
   [[nodiscard]] const IndexRange& index(const Access& a, std::size_t dimension) const {
     return values_[dimensions_[a.first + dimension]].range;
   }
-  /// Whether any loop moves the index of one dimension.
+  /// Whether any loop, varying or fixed, moves the index of one dimension.
   [[nodiscard]] bool moves(const Access& a, std::size_t dimension) const {
     return values_[dimensions_[a.first + dimension]].moved_by != 0;
   }
-  /// Distinct elements of the tensor.
+  /// Number of distinct elements of the tensor.
   [[nodiscard]] double elements(const Access& a) const;
 
-  /// True when an iteration of loop `depth` moves the access by one element of its buffer.
+  /// Whether an iteration of loop `depth` moves the access by one element of its buffer.
   [[nodiscard]] bool contiguous(const Access& a, std::size_t depth) const;
 
  private:
-  /// An axis of the operator, or an index of a load that is none. An axis is a sum: `plain` is the part that loop
-  /// variables add themselves, `wrapped` that of quotients and remainders; their counts are not cut to their spans.
+  /// An axis of the operator, or an index of a load that is not an axis. An axis is a sum: `plain` is the part of plain
+  /// loop variables, `wrapped` that of quotients and remainders; their counts are not limited by their spans.
   struct Value {
     LoopSet moved_by = 0;
-    LoopSet wrapped_by = 0;  ///< in quotients and remainders
+    LoopSet wrapped_by = 0;  ///< loops in quotients and remainders
     IndexRange plain, wrapped;
     IndexRange range;
   };
   void read_axis(std::uint32_t axis);
-  /// Makes an access whose dimensions are those that are added next.
+  /// Creates an access; its dimensions must be added next.
   [[nodiscard]] Access access(loops::BufferId buffer) const {
     return {buffer, reader_->scope_of(buffer), &reader_->summary().buffers[buffer], 0, dimensions_.size()};
   }
   void add_store();
   void add_load(const loops::LoadSummary& load);
-  /// Its place among the values.
+  /// Returns its position among the values.
   std::size_t add_index(const program::IndexExpr& index);
 
   /// The open loops whose variables an expression uses.
   [[nodiscard]] LoopSet loops_in(const loops::FlatIndex& e) const;
 
   void vary_plain(std::size_t depth, std::int64_t iterations);
-  /// Finds anew what loops in `changed` move through quotients, remainders and sums of axes.
+  /// Recomputes values that loops in `changed` move through quotients, remainders and sums of axes.
   void update_wrapped(LoopSet changed);
   static void join(Value& axis) {
     axis.range = within_span({axis.plain.count * axis.wrapped.count, axis.plain.span + axis.wrapped.span});
@@ -120,7 +120,7 @@ class StatementFootprint {
           term.kind == program::IndexExpr::Kind::Variable ? base(variable(term)) : wrapped(term, base));
     return within_span(all);
   }
-  /// Values of a quotient or remainder.
+  /// The values of a quotient or remainder.
   template <class Term, class Base>
   [[nodiscard]] IndexRange wrapped(const Term& term, const Base& base) const {
     const IndexRange of = range(numerator(term), base);
@@ -129,7 +129,7 @@ class StatementFootprint {
                                       : std::min(of.span, term.divisor - 1)});
   }
   static void add(IndexRange& all, std::int64_t coefficient, const IndexRange& part);
-  /// Elements that an iteration of loop `depth` moves a value by, wrapping left aside.
+  /// Step of a value per iteration of loop `depth`, ignoring wrapping.
   [[nodiscard]] std::int64_t step_of(std::uint32_t place, std::size_t depth) const;
   [[nodiscard]] std::int64_t step_of_axis(program::Var axis, std::size_t depth) const;
   template <class Index, class StepOf>
@@ -149,15 +149,14 @@ class StatementFootprint {
 
   const NestReader* reader_ = nullptr;
   const loops::StatementSummary* statement_ = nullptr;
-  std::array<std::int64_t, NestReader::none + 1>
-      iterations_;          // by depth; 1 of fixed loops and those that are elsewhere
-  LoopMoves moves_;         // by plain terms
-  LoopSet wrapped_by_ = 0;  // of all axes
+  std::array<std::int64_t, NestReader::none + 1> iterations_;  // by depth; 1 for fixed and closed loops
+  LoopMoves moves_;                                            // plain terms
+  LoopSet wrapped_by_ = 0;                                     // all axes together
   std::size_t axes_ = 0;
   std::vector<Value> values_;                       // axes, then indices
-  std::vector<const program::IndexExpr*> indices_;  // that are no axes
+  std::vector<const program::IndexExpr*> indices_;  // that are not axes
   std::vector<Access> accesses_;
-  std::vector<std::uint32_t> dimensions_;  // of all accesses, places of their values
+  std::vector<std::uint32_t> dimensions_;  // for all accesses: positions of their values
 };
 
 }  // namespace tunewright::drafts

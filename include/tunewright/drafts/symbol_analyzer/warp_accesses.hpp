@@ -11,42 +11,42 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/statement_footprint.hpp"
 
-/// How the threads of a warp meet memory, where they and the vectorized loops of a statement vary.
+/// Memory accesses of a warp, whose threads vary together with the vectorized loops of a statement.
 namespace tunewright::drafts {
 
-/// What one instruction moves for a thread.
+/// Elements that one instruction moves for a thread.
 struct Together {
   double elements = 1;
-  double unrolled = 1;  ///< of these, those of loops that are not vectorized
+  double unrolled = 1;  ///< of these: from loops that are not vectorized
 };
 
-/// Elements from one row of a buffer to the next, padding included.
+/// Elements between the starts of two rows of a buffer, padding included.
 [[nodiscard]] std::int64_t row_elements(const loops::BufferSummary& buffer);
 
-/// Elements of a vectorized loop among `tile`, 16 bytes at most; of shared memory also those of an unrolled one where
-/// rows begin at whole vectors, which a compiler loads as such.
+/// Elements of a vectorized loop in `tile`, 16 bytes at most. In shared memory also elements of an unrolled loop if
+/// rows begin at whole vectors, because compilers load these as vectors.
 [[nodiscard]] Together moved_together(const NestReader& reader, const StatementFootprint& footprint,
                                       const StatementFootprint::Access& a, LoopSet tile);
 
-/// Values of the innermost index of an access, and how many rows of the buffer it is in.
+/// Values of the innermost index of an access, and the number of rows that it touches.
 struct RowFootprint {
   IndexRange row;
   double rows = 1;
 };
 [[nodiscard]] RowFootprint row_footprint(const StatementFootprint& footprint, const StatementFootprint::Access& a);
 
-inline constexpr double bytes_of_step = 128;  ///< a word of each of 32 banks
+inline constexpr double bytes_of_step = 128;  ///< one word per bank of 32
 
-/// Steps that shared memory takes for what one instruction of a warp moves, a word of each bank in a step. What threads
-/// touch is taken for runs of `together.unrolled` elements as far apart as they are in a row on the mean, or as rows
-/// are where each has one: banks / gcd(distance, banks) of them begin in banks of their own. What threads share is
+/// Steps that shared memory needs for one instruction of a warp, with one word per bank and step. Accesses of threads
+/// are modelled as runs of `together.unrolled` elements at their mean distance in a row, or at the distance of rows if
+/// each row has one run: banks / gcd(distance, banks) of them begin in distinct banks. Elements that threads share are
 /// moved once.
 [[nodiscard]] double bank_steps(const StatementFootprint& footprint, const StatementFootprint::Access& a,
                                 const Together& together);
 
-inline constexpr double sector_bytes = 32;  ///< of device memory, the least that is moved
+inline constexpr double sector_bytes = 32;  ///< the smallest transaction of device memory
 
-/// Sectors that one instruction of a warp moves.
+/// Sectors that one instruction of a warp transfers.
 [[nodiscard]] double sectors(const StatementFootprint& footprint, const StatementFootprint::Access& a);
 
 }  // namespace tunewright::drafts

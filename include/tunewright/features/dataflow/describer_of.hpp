@@ -115,7 +115,7 @@ class DescriberOf {
       const loops::BufferId buffer = buffer_of(*load);
       if (operands < 2 && buffer != path_.operand[0]) path_.operand[operands++] = buffer;
     }
-    for (std::size_t i = 0; i < place; ++i) {  // the last before the reduction counts
+    for (std::size_t i = 0; i < place; ++i) {  // the last one before the reduction counts
       const Statement& s = seen_[i].statement;
       if (s.kind == loops::Statement::Kind::Initialise && s.target == path_.reduction->target) path_.start = &s;
       for (std::size_t o = 0; o < operands; ++o)
@@ -199,12 +199,12 @@ class DescriberOf {
   const Program* nest_ = nullptr;
   double line_bytes_ = 64;
   std::vector<Seen> seen_;
-  std::size_t described_ = 0;  // of seen_
+  std::size_t described_ = 0;  // number of described statements in seen_
   Path path_;
   std::vector<float> values_;  // (rows_, columns_)
   std::vector<std::int64_t> extents_;
   double iterations_ = 1;
-  std::vector<std::uint32_t> depth_of_;  // by variable; empty while statements are only listed
+  std::vector<std::uint32_t> depth_of_;  // by variable; empty while statements are only collected
   per_statement::OperationTable operations_;
   per_statement::AffineForms forms_;
   per_statement::StatementAccesses accesses_;

@@ -21,7 +21,7 @@ enum Column : std::size_t {
   FirstOfBuffer,
   AllocationBytes = FirstOfBuffer + per_statement::buffer_columns,
   columns,                   ///< of the paper
-  CopiedByItself = columns,  ///< on demand
+  CopiedByItself = columns,  ///< optional
   columns_with_asynchronous_copies
 };
 static_assert(columns == 23);
@@ -30,15 +30,15 @@ static_assert(columns == 23);
 /// the body reads them.
 enum Row : std::size_t {
   Start,        ///< the result, filled before the reduction
-  FirstSource,  ///< what the copy of the first operand reads,
-  FirstCopy,    ///< and writes
+  FirstSource,  ///< source of the copy of the first operand
+  FirstCopy,    ///< destination of that copy
   SecondSource,
   SecondCopy,
-  SecondOperand,  ///< what the reduction reads
+  SecondOperand,  ///< read by the reduction
   FirstOperand,
-  Result,        ///< and updates
-  StoredResult,  ///< what the first statement after it reads of the result,
-  Store,         ///< and writes
+  Result,        ///< updated by the reduction
+  StoredResult,  ///< the result as read by the first later statement
+  Store,         ///< destination of that statement
   rows
 };
 inline constexpr std::size_t rows_without_store = StoredResult;

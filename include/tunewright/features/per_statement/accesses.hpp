@@ -64,7 +64,7 @@ class TouchHistory {
     std::vector<Record> records;
     double bytes = 0;
   };
-  std::vector<Level> levels_;  // [loops open], outermost first
+  std::vector<Level> levels_;  // [open loops], outermost first
 };
 
 enum class AccessType : std::uint8_t { Read, Write, ReadWrite };
@@ -121,7 +121,7 @@ class StatementAccesses {
     bytes_.assign(loops_, 0.0);
     for (std::size_t use = 0; use < uses_.size(); ++use) {
       const auto& buffer = nest.buffers[uses_[use].buffer];
-      bool whole = true;  // all dimensions further in are
+      bool whole = true;  // all inner dimensions are
       for (std::size_t d = dimensions(buffer); d-- > 0;) {
         box_.assign(loops_, {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
         for (const Access& access : accesses_) {
@@ -180,7 +180,7 @@ class StatementAccesses {
  private:
   struct Access {
     std::size_t use = 0;
-    std::size_t first = 0;  // of its indices
+    std::size_t first = 0;  // offset of its indices
   };
 
   template <class Program, class AddCoordinate>
@@ -291,7 +291,7 @@ class StatementAccesses {
   std::vector<Access> accesses_;
   std::vector<AffineForms::Id> indices_;  // of all accesses, outermost dimension first
   std::vector<double> touched_;           // (uses, loops) elements
-  std::vector<double> runs_;              // [uses] elements that lie together in the region of the whole nest
+  std::vector<double> runs_;              // [uses] contiguous elements in the region of the whole nest
   std::vector<double> bytes_;             // [loops]
   std::vector<program::Range> box_;       // [loops] of one dimension
 };

@@ -138,10 +138,10 @@ class AffineForms {
   std::span<const std::int64_t> extents_;
   std::span<const std::uint32_t> depth_of_;
   Values axis_values_;
-  std::vector<Id> axis_forms_;  // by axis, `none` where not made yet
+  std::vector<Id> axis_forms_;  // by axis; `none` if not computed yet
   std::vector<Form> forms_;
   std::vector<std::int64_t> coefficients_;  // (forms, loops)
-  std::vector<Weight> weights_;             // linked lists, one a form
+  std::vector<Weight> weights_;             // linked lists, one per form
   std::vector<Atom> atoms_;
   std::vector<program::Range> atom_ranges_;  // (atoms, loops)
 };
@@ -322,7 +322,7 @@ TUNEWRIGHT_INLINE void AffineForms::add_atom(Id form, Kind kind, Id numerator, s
     }
     *w = weight.next;
     if (quotient) add_weight(form, weight.atom, factor * (weight.value / divisor));
-    w = &forms_[numerator].first_weight;  // adding may have moved the weights
+    w = &forms_[numerator].first_weight;  // adding may have reallocated the weights
   }
   program::Range range{forms_[numerator].constant, forms_[numerator].constant};
   for (std::size_t l = 0; l < loops(); ++l) widen(range, inner[l], l);
@@ -356,7 +356,7 @@ TUNEWRIGHT_INLINE std::uint32_t AffineForms::intern(Kind kind, Id numerator, std
   const auto atom = static_cast<std::uint32_t>(atoms_.size());
   atoms_.push_back({kind, divisor, numerator});
   atom_ranges_.resize(atom_ranges_.size() + loops());
-  program::Range last{1, 0};  // no range of a form, so that the first one is divided
+  program::Range last{1, 0};  // not a possible range, so that the first one is divided
   for_each_range(numerator, [&](std::size_t l, program::Range range) {
     program::Range& found = atom_ranges_[atom * loops() + l];
     if (range == last) {

@@ -27,11 +27,11 @@ namespace tunewright::features::per_statement {
 
 /// log2(x + 1) for x >= 0; saturates for values too large for a float.
 [[nodiscard]] inline float slog(double x) noexcept {
-  constexpr double largest = 1e300;  // products of extents beyond it are no longer told apart
+  constexpr double largest = 1e300;  // larger products of extents are not distinguished
   return x == 0 ? 0.0F : static_cast<float>(std::log2((x < largest ? x : largest) + 1.0));
 }
 
-/// Fills in the columns of one buffer; zero columns are not touched.
+/// Fills the columns of one buffer; columns that are zero are not written.
 inline void write_buffer(std::span<float> block, const BufferNumbers& buffer) {
   const double uses = buffer.reuse_count > 0.5 ? buffer.reuse_count : 0.5;
   block[AccessRead + static_cast<std::size_t>(buffer.type)] = 1.0F;
@@ -96,7 +96,7 @@ class DescriberOf {
     const auto stored = accesses_.add_store(*nest_, statement.target, forms_, statement.axis_values, rank,
                                             update ? AccessType::ReadWrite : AccessType::Write);
     if (update) {
-      count_indices(stored);  // the running result is read there too
+      count_indices(stored);  // an update also reads the running result there
       if (const auto column = column_of(op.combiner, op.type)) ++counts_[*column];
     }
     for (const program::ExprNode* load : operations.loads)
@@ -223,14 +223,14 @@ class DescriberOf {
   const Program* nest_ = nullptr;
   bool is_gpu_ = false;
   double line_bytes_ = 64;
-  std::vector<std::int64_t> extents_;        // of the loops open, outermost first
-  std::vector<loops::LoopKind> kinds_;       // likewise
+  std::vector<std::int64_t> extents_;        // of the open loops, outermost first
+  std::vector<loops::LoopKind> kinds_;       // of the open loops, outermost first
   double iterations_ = 1;                    // product of extents_
-  std::vector<double> outer_iterations_;     // product of those outside, of each of extents_
-  std::vector<std::int64_t> unroll_limits_;  // of the innermost loop that has one, for each loop open
+  std::vector<double> outer_iterations_;     // for each open loop: iterations of the loops outside it
+  std::vector<std::int64_t> unroll_limits_;  // for each open loop: of the innermost loop with a limit
   std::vector<std::uint32_t> depth_of_;      // by loop variable
-  std::vector<std::size_t> row_of_;          // by buffer: where its row starts in rows_
-  std::vector<double> allocations_;          // by buffer: how often it is allocated
+  std::vector<std::size_t> row_of_;          // by buffer: start of its row in rows_
+  std::vector<double> allocations_;          // by buffer: number of allocations
   std::vector<float> rows_;                  // (rows, columns) of the program
   std::array<double, operation_columns> counts_{};
   OperationTable operations_;

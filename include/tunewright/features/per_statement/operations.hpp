@@ -70,13 +70,12 @@ struct Operations {
 /// alive.
 class OperationTable {
  public:
-  /// A part of the body that is used several times is evaluated and counted once.
-  /// Cost: a few pointer comparisons for a known operator, else O(nodes of the body, squared). The result is valid
-  ///       until the next call.
+  /// A part of the body that is used several times is evaluated and counted once. Cost: a few pointer comparisons for a
+  /// known operator, otherwise O(nodes of the body, squared). The result is valid until the next call.
   [[nodiscard]] const Operations& of(const std::shared_ptr<const program::Operator>& op);
 
  private:
-  static constexpr std::size_t capacity = 32;  // operators of a task; schedules that inline make new ones
+  static constexpr std::size_t capacity = 32;  // operators of a task; schedules that inline create more
 
   struct Entry {
     std::shared_ptr<const program::Operator> op;
@@ -86,7 +85,7 @@ class OperationTable {
   void analyse(const program::Expr& e, Operations& found);
 
   std::vector<Entry> entries_;
-  std::vector<const program::ExprNode*> seen_;  // bodies have some tens of nodes at most
+  std::vector<const program::ExprNode*> seen_;  // bodies have at most some tens of nodes
 };
 
 }  // namespace tunewright::features::per_statement

@@ -14,12 +14,12 @@
 
 namespace tunewright::loops::device {
 
-/// Puts barriers where threads of a block touch what others have touched in shared memory since the last one
-/// and one of the two writes; also between an iteration of a loop and the next. Two accesses need none if
-/// the element tells the thread (`is_same_thread`).
+/// Inserts barriers where threads of a block access elements of shared memory that other threads accessed since the
+/// last barrier, if one of the two accesses writes; also between consecutive iterations of a loop. Two accesses need
+/// none if the element determines the thread (`is_same_thread`).
 ///
-/// A barrier stands as far outside as the two accesses allow. Throws `DeviceFormError` where one is needed but
-/// only some of the threads come by.
+/// A barrier is inserted as far outside as the two accesses allow. Throws `DeviceFormError` if one is needed where not
+/// all threads arrive.
 class Barriers {
  public:
   Barriers(const LoopNest& nest, const ThreadIndices& threads) : nest_(nest), threads_(threads) {}
@@ -29,7 +29,7 @@ class Barriers {
  private:
   using Accesses = std::vector<Access>;
 
-  /// What other code can meet: accesses before the first barrier, accesses after the last.
+  /// Accesses visible to other code: those before the first barrier and after the last.
   struct Exposure {
     Accesses head;
     Accesses tail;
@@ -38,12 +38,13 @@ class Barriers {
 
   static void extend(Accesses& all, const Accesses& more) { all.insert(all.end(), more.begin(), more.end()); }
 
-  /// The iterations of one statement store to different elements, or come again only after others have read.
+  /// Whether both writes belong to one statement: its iterations store to different elements, or repeat only after
+  /// others have read.
   static bool is_one_statement(const Access& a, const Access& b) noexcept {
     return a.writes && b.writes && a.writer == b.writer && a.kind == b.kind;
   }
 
-  /// What needs a barrier in front because of accesses before, or nothing.
+  /// The access in `after` that needs a barrier because of accesses in `before`, or null.
   [[nodiscard]] const Access* conflict(const Accesses& before, const Accesses& after) const {
     for (const Access& a : before) {
       for (const Access& b : after) {
@@ -65,7 +66,7 @@ class Barriers {
       const Exposure other = exposure(std::span<const Node>(branch->otherwise));
       extend(e.head, other.head);
       extend(e.tail, other.tail);
-      e.has_barrier = false;  // perhaps not taken
+      e.has_barrier = false;  // the branch may not be taken
     } else {
       e.head = e.tail = accesses(node);
     }
@@ -99,7 +100,7 @@ class Barriers {
     return found;
   }
 
-  /// `divided`: whether only some threads run `body`.
+  /// `divided`: only some threads run `body`.
   void insert(Body& body, bool divided) const {
     for (Node& node : body) {
       if (auto* loop = std::get_if<Loop>(&node.content)) {
@@ -118,7 +119,7 @@ class Barriers {
   void insert_in_loop(Loop& loop, bool divided) const {
     insert(loop.body, divided);
     if (nest_.variables[loop.var].extent == 1) return;
-    std::set<std::size_t> before;  // nodes with a barrier in front because of the iteration before
+    std::set<std::size_t> before;  // nodes that need a barrier before them because of the previous iteration
     const Body plain = without_barriers(loop.body);
     while (true) {
       const Accesses tail = exposure(std::span<const Node>(loop.body)).tail;
@@ -136,7 +137,7 @@ class Barriers {
     }
   }
 
-  /// Whether a barrier is needed between `before` and what follows; refuses where there can be none.
+  /// Whether a barrier is needed between `before` and `after`; throws if there can be none.
   [[nodiscard]] bool meets(const Accesses& before, const Exposure& after, bool divided) const {
     const Access* touched = conflict(before, after.head);
     if (touched == nullptr) return false;
@@ -155,7 +156,7 @@ class Barriers {
     return result;
   }
 
-  /// Puts barriers between the nodes of `body` where they are needed, and in front of those numbered `wanted`.
+  /// Inserts barriers between the nodes of `body` where they are needed, and before those numbered `wanted`.
   void separate(Body& body, const std::set<std::size_t>& wanted, bool divided) const {
     Body result;
     Accesses pending;

@@ -9,25 +9,25 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/program/index_expr.hpp"
 
-/// Operands as instructions of warp groups find them in shared memory, by a descriptor of where the matrix begins and
-/// how far its parts are apart, without swizzling.
+/// The shared-memory layout of operands of warp-group instructions, which read them through a descriptor of the
+/// matrix's address and the distances of its parts, without swizzling.
 ///
-/// A part, a core matrix, is eight pieces of 16 bytes that follow one another. A piece is 16 bytes of terms of one
-/// line, a row of `a` or a column of `b`, and a core matrix eight such lines; or, of numbers of 16 bits, a piece is
-/// eight lines at one term, and a core matrix eight such terms. Core matrices are any one multiple of 16 bytes apart
-/// along lines, and any other along terms. PTX ISA, section "Shared Memory Matrix Layout" of `wgmma.mma_async`: the
-/// layouts without swizzling, "K-major" where terms are neighbours, else "MN-major"; T, elements of a piece, is `piece`
+/// A core matrix is eight consecutive pieces of 16 bytes. A piece is either 16 bytes of terms of one line (a row of `a`
+/// or a column of `b`), and a core matrix eight such lines; or, for 16-bit types, eight lines at one term, and a core
+/// matrix eight such terms. Core matrices have one constant distance along lines and another along terms, both
+/// multiples of 16 bytes. PTX ISA, section "Shared Memory Matrix Layout" of `wgmma.mma_async`: the layouts without
+/// swizzling, "K-major" if terms are contiguous, otherwise "MN-major"; T, the number of elements of a piece, is `piece`
 /// below.
 namespace tunewright::loops::device {
 
 struct CoreMatrices {
-  bool terms_are_neighbours = false;  ///< in memory; else lines are
-  std::int64_t along_lines = 0;       ///< elements from one core matrix to the next
+  bool terms_are_neighbours = false;  ///< terms are contiguous in memory; otherwise lines are
+  std::int64_t along_lines = 0;       ///< distance of core matrices in elements
   std::int64_t along_terms = 0;
 };
 
-/// How elements at `offset` lie, of which `line` counts the lines and `term` the terms; nothing if not in core matrices
-/// whose pieces have `piece` elements. Cost: a substitution for each line and each term.
+/// The layout of elements at `offset`, where `line` counts lines and `term` terms; empty if it is not one of core
+/// matrices with pieces of `piece` elements. Cost: a substitution for each line and each term.
 [[nodiscard]] std::optional<CoreMatrices> core_matrices(const LoopNest& nest, const IndexExpr& offset, Var line,
                                                         Var term, std::int64_t piece);
 
@@ -45,7 +45,7 @@ TUNEWRIGHT_INLINE std::optional<CoreMatrices> core_matrices(const LoopNest& nest
   const auto uses = [](const IndexExpr::Term& t, Var v) {
     return t.kind == IndexExpr::Kind::Variable ? t.var == v : t.numerator->uses(v);
   };
-  // Lines and terms then add up, so that it is enough to look at either.
+  // Then lines and terms contribute independently, so each can be checked alone.
   const bool apart = std::none_of(offset.terms().begin(), offset.terms().end(),
                                   [&](const IndexExpr::Term& t) { return uses(t, line) && uses(t, term); });
   if (!apart) return std::nullopt;

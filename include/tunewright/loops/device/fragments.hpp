@@ -17,67 +17,67 @@
 #include "tunewright/loops/fragment_instructions.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
-/// Tensor instructions in kernels. A buffer in `Scope::Accumulator` belongs to a warp, whose 32 threads hold it
-/// together, or to a warp group of four, by what computes it; fragment by fragment, and no thread has an address for an
-/// element. Whatever touches one is done by the warp or group as a whole, once, and stands in loops over one fragment,
-/// the outermost of which is marked:
+/// Tensor instructions in kernels. A buffer in `Scope::Accumulator` is divided into fragments, each held by the 32
+/// threads of a warp together, or by a warp group of four warps, depending on the instruction; threads cannot address
+/// its elements. Every access is executed once by the warp or group as a whole, in loops over one fragment, of which
+/// the outermost is marked:
 ///
 ///   fill        for i in 0..16 by wmma_fp16: for j in 0..16:                    C[i, j] = 0
 ///   multiply    for i in 0..16 by wmma_fp16: for j in 0..16: for k in 0..16:    C[i, j] += A[i, k] * B[k, j]
-///   take out    for i in 0..16 by wmma_fp16: for j in 0..16:                    D[i, j] = f(C[i, j])
+///   store       for i in 0..16 by wmma_fp16: for j in 0..16:                    D[i, j] = f(C[i, j])
 ///
-/// ThreadX numbers the threads of a warp or group, the other thread indices the warps or groups.
+/// ThreadX is the number of a thread in its warp or group, the other thread indices number the warps or groups.
 namespace tunewright::loops::device {
 
-/// An offset that a loop counts up: how far apart its iterations are; nothing where that varies.
+/// The distance of `offset` between iterations of a loop; empty if it varies.
 [[nodiscard]] std::optional<std::int64_t> distance_along(const IndexExpr& offset, Var var);
 
-/// `offset` where the loops over a fragment are at their first iteration, as are those that have no other.
+/// `offset` with the given loops at their first iteration.
 [[nodiscard]] IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset, const std::vector<Var>& loops);
 
-/// Whether `e` is a multiple of `m` whatever its variables are.
+/// Whether `e` is a multiple of `m` for all values of its variables.
 [[nodiscard]] bool is_multiple_of(const IndexExpr& e, std::int64_t m);
 
-/// How a factor lies in shared memory.
+/// The layout of a factor in shared memory.
 struct FragmentOperand {
   const program::ExprNode* read = nullptr;
   BufferId buffer = 0;
   IndexExpr first;          ///< offset of its first element
-  bool by_columns = false;  ///< neighbours in memory are of one column, else of one row
-  std::int64_t pitch = 0;   ///< elements from one row, or column, to the next
-  CoreMatrices matrices{};  ///< instead of it, for warp groups
+  bool by_columns = false;  ///< column-major, else row-major
+  std::int64_t pitch = 0;   ///< elements between the starts of two rows, or columns
+  CoreMatrices matrices{};  ///< instead of `pitch`, for warp groups
 };
 
-/// What the loops of a marked loop do.
+/// The work of a marked loop.
 struct FragmentWork {
   const Statement* statement = nullptr;
-  std::vector<Var> loops;  ///< over a fragment: rows, columns and, of a product, terms
-  FragmentOperand a, b;    ///< of a product
+  std::vector<Var> loops;  ///< over a fragment: rows, columns and, for a product, terms
+  FragmentOperand a, b;    ///< for a product
 };
 
-/// Whether `body` is products of warp groups, in loops, and nothing else. They go on while threads do something else.
+/// Whether `body` consists only of products of warp groups and loops around them. These run asynchronously.
 [[nodiscard]] bool multiplies_by_warp_groups_alone(const Body& body);
 
-/// Reads what stands in the loops that `loop`, which is marked, begins.
+/// Analyses the loops that begin with the marked loop `loop`.
 [[nodiscard]] FragmentWork fragment_work(const LoopNest& nest, const Loop& loop);
 
-/// Which fragment of an accumulator's the work is about, as a number.
+/// The number of the fragment on which the work operates, in its accumulator.
 [[nodiscard]] IndexExpr fragment_number(const LoopNest& nest, const schedule::TensorIntrinsic& intrinsic,
                                         const FragmentWork& work, const IndexExpr& offset);
 
-/// Finds what warps do together and marks it.
+/// Finds and marks work that warps execute together.
 class Fragments {
  public:
   Fragments(LoopNest& nest, ThreadIndices& threads) : nest_(nest), threads_(threads) {}
 
-  /// Sees to it, before loops over threads are flattened, that ThreadX numbers the threads that hold fragments
-  /// together, where there are any.
+  /// Before loops over threads are flattened, ensures that ThreadX numbers the threads that hold fragments together, if
+  /// there are fragments.
   void prepare(const Body& body);
 
-  /// Whether there are any, once prepared.
+  /// Whether there are fragments; after `prepare`.
   [[nodiscard]] bool any() const noexcept { return any_; }
 
-  /// Once there are no loops over threads any more.
+  /// Marks the work; call it after loops over threads are flattened.
   void mark(Body& body);
 
  private:
@@ -93,12 +93,13 @@ class Fragments {
 
   static std::vector<Var> variables_of(const std::vector<Loop*>& loops);
 
-  /// An access must be to the element of a fragment that its loops are at.
+  /// Throws unless an access refers to the element of a fragment that its loops select.
   void check(const Statement& s, const Access& access, const schedule::TensorIntrinsic& intrinsic,
              const std::vector<Var>& loops) const;
 
-  /// Lets the guards of a product ask once a fragment: it is inside as a whole or not at all.
-  void ask_once(Statement& s, const std::vector<Var>& loops, const std::array<std::int64_t, 3>& extents) const;
+  /// Makes the guards of a product independent of the element: a fragment is entirely inside or entirely outside.
+  void make_guards_uniform(Statement& s, const std::vector<Var>& loops,
+                           const std::array<std::int64_t, 3>& extents) const;
 
   [[nodiscard]] bool uses_lane(const std::vector<Guard>& guards) const;
 
@@ -209,9 +210,9 @@ TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& l
       if (!down || !across || (o.by_columns ? *down : *across) != 1)
         refuse(read, "whose rows and columns are both apart");
       o.pitch = o.by_columns ? *across : *down;
-      // `ldmatrix` reads rows from multiples of 16 bytes, `wmma.load` from multiples of what a thread gets of a
-      // fragment: 32 bytes of fp16, 16 of bf16, 8 of int8 (PTX ISA, section "Matrix Storage for WMMA"). The CUDA C++
-      // Programming Guide asks for rows 16 bytes apart, less than the instruction does.
+      // `ldmatrix` reads rows from multiples of 16 bytes; `wmma.load` from multiples of a thread's part of a fragment:
+      // 32 bytes for fp16, 16 for bf16, 8 for int8 (PTX ISA, section "Matrix Storage for WMMA"). The CUDA C++
+      // Programming Guide requires only multiples of 16 bytes, less than the instruction.
       const std::int64_t aligned = loop.intrinsic->layout_is_known ? row_bytes / size : 16;
       if (o.pitch % aligned != 0 || !is_multiple_of(o.first, aligned))
         refuse(read, "whose fragments and their rows do not begin at every " + std::to_string(aligned) +
@@ -266,7 +267,7 @@ TUNEWRIGHT_INLINE void Fragments::mark(Body& body, std::vector<Loop*>& around, b
       around.pop_back();
     } else if (auto* branch = std::get_if<Branch>(&node.content)) {
       const bool some = divided || uses_lane(branch->conditions);
-      std::vector<Loop*> none;  // a fragment's loops have nothing else in them
+      std::vector<Loop*> none;  // loops of a fragment have no other content
       mark(branch->then, none, some);
       mark(branch->otherwise, none, some);
     } else if (auto* statement = std::get_if<Statement>(&node.content)) {
@@ -303,8 +304,8 @@ TUNEWRIGHT_INLINE void Fragments::mark(Statement& s, const std::vector<Loop*>& a
   }
   loops[0]->intrinsic = &intrinsic;
   if (s.kind != Statement::Kind::Update) return;
-  ask_once(s, variables, extents);
-  static_cast<void>(fragment_work(nest_, *loops[0]));  // refuses what cannot be loaded
+  make_guards_uniform(s, variables, extents);
+  static_cast<void>(fragment_work(nest_, *loops[0]));  // throws for operands that cannot be loaded
 }
 
 TUNEWRIGHT_INLINE std::vector<Var> Fragments::variables_of(const std::vector<Loop*>& loops) {
@@ -322,8 +323,8 @@ TUNEWRIGHT_INLINE void Fragments::check(const Statement& s, const Access& access
   if (!each_once || (loops.size() > 2 && distance_along(access.offset, loops[2]) != 0)) refuse(s, not_a_fragment);
 }
 
-TUNEWRIGHT_INLINE void Fragments::ask_once(Statement& s, const std::vector<Var>& loops,
-                                           const std::array<std::int64_t, 3>& extents) const {
+TUNEWRIGHT_INLINE void Fragments::make_guards_uniform(Statement& s, const std::vector<Var>& loops,
+                                                      const std::array<std::int64_t, 3>& extents) const {
   for (Guard& guard : s.guards) {
     const IndexExpr first = at_first(nest_, guard.value, loops);
     for (std::size_t l = 0; l < loops.size(); ++l) {

@@ -14,26 +14,26 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
 
-/// The kernels of a nest in device form, for those that generate, limit or run them.
+/// The kernels of a nest in device form, for code generation, limits and execution.
 namespace tunewright::loops {
 
-/// One kernel launch. Points into the nest it was made from.
+/// One kernel launch. Points into the nest.
 struct DeviceKernel {
   std::array<std::int64_t, 3> grid{1, 1, 1};   ///< blocks along x, y, z
-  std::array<std::int64_t, 3> block{1, 1, 1};  ///< threads of a block along x, y, z
+  std::array<std::int64_t, 3> block{1, 1, 1};  ///< threads per block along x, y, z
   std::array<std::optional<Var>, 3> block_index{};
   std::array<std::optional<Var>, 3> thread_index{};
   std::vector<const Loop*> bound;  ///< the loops over blocks and threads, outermost first
-  std::span<const Node> body;      ///< what a thread runs
-  std::vector<BufferId> shared;    ///< in the order they are allocated
-  std::vector<BufferId> local;     ///< of a thread, in that order
-  std::int64_t shared_bytes = 0;   ///< without what combinations across threads need
-  std::int64_t local_bytes = 0;    ///< a thread
-  /// Shared bytes that combinations across threads need at most: one element a thread, as they follow one
-  /// another. None where they stay within warps.
+  std::span<const Node> body;      ///< code of one thread
+  std::vector<BufferId> shared;    ///< in order of allocation
+  std::vector<BufferId> local;     ///< per thread, in order of allocation
+  std::int64_t shared_bytes = 0;   ///< without those of reductions across threads
+  std::int64_t local_bytes = 0;    ///< per thread
+  /// Maximum shared bytes of reductions across threads: one element per thread, shared by all reductions, because they
+  /// are sequential. 0 if they stay within warps.
   std::int64_t combination_bytes = 0;
-  std::int64_t staging_bytes = 0;     ///< shared bytes to take fragments out through, one a warp
-  FragmentInstructions instructions;  ///< of tensor units
+  std::int64_t staging_bytes = 0;     ///< shared bytes for storing fragments, one fragment per warp
+  FragmentInstructions instructions;  ///< of tensor cores
 
   [[nodiscard]] std::int64_t blocks() const noexcept { return grid[0] * grid[1] * grid[2]; }
   [[nodiscard]] std::int64_t threads() const noexcept { return block[0] * block[1] * block[2]; }
@@ -41,10 +41,10 @@ struct DeviceKernel {
 
 namespace device {
 
-/// Threads that execute together; the same on all devices so far.
+/// Number of threads that execute together; equal on all devices so far.
 inline constexpr std::int64_t warp_size = 32;
 
-/// Whether `reduction` combines groups of threads that lie within a warp and are a power of two.
+/// Whether `reduction` combines groups of threads whose size is a power of two and that are within a warp.
 [[nodiscard]] bool stays_in_warp(const DeviceKernel& kernel, const CrossThreadReduction& reduction) noexcept;
 
 class KernelReader {
@@ -58,7 +58,7 @@ class KernelReader {
 
   void bind(const Loop& loop);
 
-  /// Fragments are taken out by statements that assign, from registers where the layout is known.
+  /// Fragments are stored by assignments; from registers if the layout is known, otherwise through shared memory.
   void note_staging(const Loop& marked);
 
   void visit(std::span<const Node> body);
@@ -69,8 +69,7 @@ class KernelReader {
 
 }  // namespace device
 
-/// The kernels of a nest in device form, in the order they run. Throws `DeviceFormError` for a nest that is
-/// not in it.
+/// The kernels of a nest in device form, in execution order. Throws `DeviceFormError` for a nest in another form.
 [[nodiscard]] std::vector<DeviceKernel> device_kernels(const LoopNest& nest);
 
 }  // namespace tunewright::loops
@@ -145,7 +144,7 @@ TUNEWRIGHT_INLINE void KernelReader::visit(std::span<const Node> body) {
       const Buffer& buffer = nest_.buffers.at(allocate->buffer);
       const bool shared = buffer.scope == Scope::Shared;
       (shared ? kernel_.shared : kernel_.local).push_back(allocate->buffer);
-      // ThreadX numbers the threads that hold an accumulator together.
+      // ThreadX numbers the threads that together hold an accumulator.
       const bool together = buffer.scope == Scope::Accumulator;
       (shared ? kernel_.shared_bytes : kernel_.local_bytes) +=
           together ? buffer.bytes() / kernel_.block[0] : buffer.bytes();

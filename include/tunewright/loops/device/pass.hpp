@@ -14,10 +14,10 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// What the passes that bring a nest into device form share.
+/// Common parts of the passes that convert a nest to device form.
 namespace tunewright::loops {
 
-/// A loop nest that is no GPU program. The message names the loop or the buffer and what to change.
+/// The loop nest is not a GPU program. The message names the loop or the buffer and the necessary change.
 class DeviceFormError : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
@@ -25,7 +25,7 @@ class DeviceFormError : public std::invalid_argument {
 
 namespace device {
 
-/// The thread indices of a kernel: which variable stands for each, and how many threads there are along it.
+/// The thread indices of a kernel: the variable and the number of threads of each.
 struct ThreadIndices {
   struct Index {
     Var var = 0;
@@ -33,7 +33,7 @@ struct ThreadIndices {
   };
   std::array<Index, 3> x_y_z{};
 
-  /// Place in `x_y_z` of a kind of loop.
+  /// Index of a kind of loop in `x_y_z`.
   [[nodiscard]] static std::size_t place(LoopKind kind) noexcept {
     return static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::ThreadX);
   }
@@ -43,17 +43,17 @@ struct ThreadIndices {
   }
 };
 
-/// An element that a statement touches.
+/// An element that a statement accesses.
 struct Access {
   BufferId buffer = 0;
   IndexExpr offset;  ///< over loop variables
   bool writes = false;
-  const program::Operator* writer = nullptr;  ///< whose result it writes, and how
+  const program::Operator* writer = nullptr;  ///< the operator whose result is written
   Statement::Kind kind = Statement::Kind::Assign;
 };
 
-/// Calls `f(access)` for what `statement` touches: its target first, then what it loads. An update reads its
-/// target too, the same element that it writes.
+/// Calls `f(access)` for the accesses of `statement`: first its target, then its loads. An update also reads its
+/// target, at the element that it writes.
 template <class F>
 void visit_accesses(const LoopNest& nest, const Statement& statement, const F& f) {
   f(Access{statement.target, store_offset(nest, statement), true, statement.op.get(), statement.kind});
@@ -82,16 +82,16 @@ inline void append(Body& body, Body more) {
   for (Node& node : more) body.push_back(std::move(node));
 }
 
-/// Hands what a loop that goes away allows to be unrolled on to the loops inside of it.
+/// Passes the unroll limit of a removed loop to the loops inside it.
 void inherit_unroll_limit(Body& body, std::int64_t limit);
 
 [[nodiscard]] inline std::string quoted(const LoopNest& nest, Var var) {
   return "loop '" + nest.variables.at(var).name + "'";
 }
 
-/// Whether no two threads touch one element through `a` and `b`: both count up alike with the thread indices,
-/// and what else they add stays within one thread's share or goes in steps of all threads' shares, so that an
-/// element tells its thread. False where it cannot be told.
+/// Whether no two threads access the same element through `a` and `b`: both have the same coefficients for the thread
+/// indices, and all other terms stay within one thread's range or are multiples of the range of all threads, so that
+/// the element determines the thread. False if that cannot be shown.
 [[nodiscard]] bool is_same_thread(const LoopNest& nest, const ThreadIndices& threads, const IndexExpr& a,
                                   const IndexExpr& b);
 
@@ -124,7 +124,7 @@ TUNEWRIGHT_INLINE bool is_same_thread(const LoopNest& nest, const ThreadIndices&
                                       const IndexExpr& b) {
   std::vector<std::pair<std::int64_t, std::int64_t>> digits;  // coefficient, extent
   IndexExpr rest_of_a = a, rest_of_b = b;
-  std::int64_t all_threads = 1;  // how far all of them reach
+  std::int64_t all_threads = 1;  // range of all threads together
   for (const ThreadIndices::Index& index : threads.x_y_z) {
     if (index.extent == 1) continue;
     const std::int64_t coefficient = a.coefficient(index.var);

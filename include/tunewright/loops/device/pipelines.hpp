@@ -20,8 +20,8 @@
 
 namespace tunewright::loops::device {
 
-/// Lets copies to shared memory run ahead in the loop around them, where their buffers keep several tiles
-/// (`Buffer::stages`). With depth D, asynchronously on the left, through registers on the right:
+/// Software pipelining: prefetches copies to shared memory in the surrounding loop if their buffers hold several tiles
+/// (`Buffer::stages`). With depth D, asynchronous copies on the left, copies through registers on the right:
 ///
 ///   for ahead in 0..D-1: fetch tile ahead; commit     for ahead in 0..D-1: fetch tile ahead
 ///   for t:                                            for t:
@@ -31,12 +31,12 @@ namespace tunewright::loops::device {
 ///     commit                                            if t+D-1 < tiles: store it to shared memory
 ///     compute on tile t
 ///
-/// One barrier an iteration is enough: it says both that tile t has arrived for all threads and that all have
-/// done with tile t-1, whose place tile t+D-1 takes. Loops of a reduction that are nested perfectly become one
-/// first, so that the copies run ahead across all of them.
+/// One barrier per iteration suffices: it ensures that tile t has arrived for all threads, and that all threads are
+/// finished with tile t-1, which tile t+D-1 overwrites. Perfectly nested reduction loops are joined first, so that
+/// prefetching continues across all of them.
 ///
-/// Products of warp groups are started and go on: those of tile t while threads wait for tile t+1, meet at the barrier
-/// and start the next ones. A second barrier says that all groups have done with tile t-1:
+/// Products of warp groups run asynchronously: the products of tile t run while threads wait for tile t+1, meet at the
+/// barrier and start the next ones. A second barrier ensures that all groups are finished with tile t-1:
 ///
 ///   for t:
 ///     wait for all but D-2 groups
@@ -48,13 +48,13 @@ namespace tunewright::loops::device {
 ///     commit
 ///   wait for products
 ///
-/// Runs after the barriers of the plain form have been placed: those tell whether threads need one at all.
+/// Runs after barriers have been inserted into the plain form, which shows whether threads need any.
 class Pipelines {
  public:
   explicit Pipelines(LoopNest& nest) : nest_(nest) {}
 
-  /// Throws `DeviceFormError` where tiles are kept by a loop that is not serial, or where what is fetched depends on
-  /// what the loop computes.
+  /// Throws `DeviceFormError` if a loop with prefetching is not serial, or a prefetched copy depends on results of the
+  /// loop.
   void run(Body& body) { run(body, false); }
 
  private:
@@ -69,7 +69,7 @@ class Pipelines {
     return [this](Var v) { return nest_.range_of(v); };
   }
 
-  /// `repeated`: a loop around runs `body` several times.
+  /// `repeated`: a surrounding loop runs `body` several times.
   void run(Body& body, bool repeated) {
     Body result;
     for (Node& node : body) {
@@ -96,7 +96,7 @@ class Pipelines {
     throw DeviceFormError("kernel '" + nest_.name + "': " + what);
   }
 
-  /// `loop`, or the loop that is alone in it, as long as these are serial: the one whose copies run ahead.
+  /// The innermost of `loop` and the serial loops that are the only content of one another: the loop that prefetches.
   Loop* loop_that_fetches(Loop& loop) const {
     if (loop.kind != LoopKind::Serial) return nullptr;
     const bool fetches = std::any_of(loop.body.begin(), loop.body.end(), [this](const Node& node) {
@@ -108,7 +108,7 @@ class Pipelines {
     return inner == nullptr ? nullptr : loop_that_fetches(*inner);
   }
 
-  /// One loop over all iterations of `outermost`, in which the next ones are alone, down to `innermost`.
+  /// Joins `outermost`, and the loops that are alone in it, down to `innermost` into one loop.
   Loop joined(Loop& outermost, Loop& innermost) {
     std::vector<Var> vars;
     std::string name;
@@ -158,8 +158,8 @@ class Pipelines {
     }
     if (!rest.empty() && std::holds_alternative<Barrier>(rest.front().content)) rest.erase(rest.begin());
     check_independent(fetch, rest);
-    // Loops inside may fetch ahead themselves. Their groups of copies come between this loop's, so that a wait
-    // can only be for more than it needs.
+    // Loops inside may prefetch as well. Their groups of copies are between this loop's groups, so a wait can only wait
+    // for more than necessary.
     run(rest, true);
 
     const std::int64_t tiles = nest_.variables[loop.var].extent;
@@ -177,7 +177,7 @@ class Pipelines {
     return result;
   }
 
-  /// Moves the allocations of what is fetched ahead from `body` to `result`.
+  /// Moves the allocations of prefetched buffers from `body` to `result`.
   void take_allocations(Body& body, Fetch& fetch, Body& result) const {
     Body kept;
     for (Node& node : body) {
@@ -210,7 +210,7 @@ class Pipelines {
     return some && all;
   }
 
-  /// Nothing that is fetched may come from what the loop computes or fetches.
+  /// Throws if a prefetched copy reads what the loop computes or copies.
   void check_independent(const Fetch& fetch, const Body& rest) const {
     std::set<BufferId> written = fetch.buffers;
     const auto note = [&](const auto& content) {
@@ -307,7 +307,7 @@ class Pipelines {
     return copies;
   }
 
-  /// What the device moves by itself: elements of its memory, or zeros instead.
+  /// Whether a body can be copied by the device itself: elements of device memory, or zeros instead.
   [[nodiscard]] bool is_plain_copy(const program::ExprNode& body) const {
     if (body.op == program::Op::Select) {
       const program::ExprNode& otherwise = *body.args[2];

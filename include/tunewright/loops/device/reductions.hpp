@@ -13,8 +13,8 @@
 
 namespace tunewright::loops::device {
 
-/// Makes reductions by threads explicit: where a loop over a reduction axis is bound to a thread index, each
-/// thread reduces its share into a Local buffer of its own, and a `CrossThreadReduction` combines them.
+/// Makes cross-thread reductions explicit: if a loop over a reduction axis is bound to a thread index, each thread
+/// reduces its share into its own Local buffer, and a `CrossThreadReduction` combines these.
 ///
 ///   C[i] = 0                                   allocate C.partial local
 ///   for k.0 serial reduction:                  C.partial[i] = 0
@@ -52,7 +52,7 @@ class ReductionsByThreads {
 
   using Indices = std::array<bool, 3>;
 
-  /// The thread indices that reduction loops around the update of `target` are bound to.
+  /// Finds the thread indices to which reduction loops around the update of `target` are bound.
   static bool find_update(std::span<const Node> body, BufferId target, Indices over, Indices& found) {
     return std::any_of(body.begin(), body.end(), [&](const Node& node) {
       if (const auto* loop = std::get_if<Loop>(&node.content)) {
@@ -71,7 +71,7 @@ class ReductionsByThreads {
     });
   }
 
-  /// The initialisation at the bottom of loops around nothing else, or null.
+  /// The initialisation in loops without other content, or null.
   static const Statement* initialisation(const Node& node) {
     const Node* inner = &node;
     while (const auto* loop = std::get_if<Loop>(&inner->content)) {
@@ -108,8 +108,8 @@ class ReductionsByThreads {
     }
   }
 
-  /// A Local buffer for what loops further in reduce to; threads have one each, so their indices count as
-  /// loops around.
+  /// Adds a Local buffer for the result of inner loops; each thread has its own, so thread indices count as surrounding
+  /// loops.
   BufferId add_partial(const Statement& initialise) {
     const auto range_of = [this](Var v) { return nest_.range_of(v); };
     Buffer partial = nest_.buffers[initialise.target];
@@ -145,7 +145,7 @@ class ReductionsByThreads {
     return std::find(thread_variables_.begin(), thread_variables_.end(), var) != thread_variables_.end();
   }
 
-  /// The loops of `initialise` around the combination of what it initialises.
+  /// The loops of `initialise`, around the combination of the elements that it initialises.
   Node combination(const Node& initialise, BufferId partial, Indices over) {
     if (const auto* loop = std::get_if<Loop>(&initialise.content)) {
       Loop copy;
@@ -167,7 +167,7 @@ class ReductionsByThreads {
     return reduction;
   }
 
-  /// Statements that reduce into `from` reduce into `to`, which every thread initialises whole.
+  /// Redirects updates of `from` to `to`, which every thread initialises entirely.
   static void retarget(Body& body, BufferId from, BufferId to) {
     visit_nodes<Statement>(body, [&](Statement& s) {
       if (s.target != from || s.kind == Statement::Kind::Assign) return;

@@ -13,14 +13,14 @@
 
 namespace tunewright::loops::device {
 
-/// Copies in two halves, so that a thread can compute while what it loads is on its way.
+/// Copies in two halves, so that a thread can compute while its loads are in flight.
 struct StagedCopies {
   Body registers;  ///< allocations
-  Body loads;      ///< to registers
-  Body stores;     ///< from there to where the copies go
+  Body loads;      ///< into registers
+  Body stores;     ///< from registers to the destination of the copies
 };
 
-/// Splits copies into halves, in loops that belong to nothing else.
+/// Splits copies into halves with separate loops.
 class CopyStaging {
  public:
   explicit CopyStaging(LoopNest& nest) : nest_(nest) {}
@@ -33,7 +33,7 @@ class CopyStaging {
     return staged;
   }
 
-  /// Elements that one thread copies.
+  /// Number of elements that one thread copies.
   [[nodiscard]] std::int64_t elements(const Body& copies) const {
     std::int64_t sum = 0;
     for (const Node& node : copies) {
@@ -67,7 +67,7 @@ class CopyStaging {
     }
   }
 
-  /// One element for each iteration of the loops around: where in the tensor it lies is left out.
+  /// One element per iteration of the surrounding loops; the position in the tensor is dropped.
   BufferId add_registers(const Statement& copy) {
     const std::size_t rank = copy.op->rank();
     Buffer kept;
@@ -96,7 +96,7 @@ class CopyStaging {
   std::vector<CopySelector> around_;
 };
 
-/// The halves of `copies`; nothing where a thread would need more registers for it than it gains by.
+/// The halves of `copies`; empty if a thread would need more registers than it is worth.
 [[nodiscard]] inline std::optional<StagedCopies> staged_copies(LoopNest& nest, const Body& copies) {
   constexpr std::int64_t max_elements = 64;
   CopyStaging staging(nest);

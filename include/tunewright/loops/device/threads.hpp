@@ -15,20 +15,18 @@
 
 namespace tunewright::loops::device {
 
-/// Turns the body of a block, which may hold several loops over threads one after the other, into what one
-/// thread runs: loops bound to thread indices become a variable each, with a condition where one of them is
-/// shorter than another.
+/// Converts the body of a block, which may have several consecutive loops over threads, to the code of one thread:
+/// loops bound to thread indices become variables, with a condition if a loop is shorter than another one.
 ///
-/// Serial loops around loops over threads are only allowed for reductions, where all iterations belong to one
-/// statement; anything else would hide what is written to be outermost.
+/// Serial loops around loops over threads are only allowed for reductions, whose iterations belong to one statement;
+/// all other loops over threads must be outermost.
 class ThreadBody {
  public:
-  /// `lanes_anywhere`: loops over ThreadX may stand inside of others, since what is around them is done by warps as a
-  /// whole.
+  /// `lanes_anywhere`: loops over ThreadX may be inside other loops, because warps execute those as a whole.
   ThreadBody(LoopNest& nest, ThreadIndices& threads, bool lanes_anywhere)
       : nest_(nest), threads_(threads), lanes_anywhere_(lanes_anywhere) {}
 
-  /// Rewrites `body`, fills in the thread indices and gives memory that belongs to nobody to the thread.
+  /// Rewrites `body`, sets the thread indices, and makes unowned memory private to threads.
   void run(Body& body) {
     visit_nodes<Loop>(body, [this](const Loop& loop) {
       if (!schedule::is_thread_index(loop.kind)) return;
@@ -45,7 +43,8 @@ class ThreadBody {
  private:
   using Bound = std::array<bool, 3>;
 
-  /// Which Local buffers belong to a thread by what it allocates, and which only if nobody else reads them.
+  /// Finds Local buffers that are thread-private because of where they are allocated, and those that are so only if no
+  /// other thread reads them.
   void find_privates(const Body& body, const Bound& bound) {
     for (const Node& node : body) {
       if (const auto* loop = std::get_if<Loop>(&node.content)) {
@@ -122,8 +121,8 @@ class ThreadBody {
     return restricted({IndexExpr::variable(index.var), extent, false, true, Guard::no_axis}, std::move(result));
   }
 
-  /// Lets only the threads run `body` that meet `condition`; combinations across threads are for all of them,
-  /// and so is what they combine.
+  /// Restricts `body` to the threads that satisfy `condition`. Cross-thread reductions, and the values that they
+  /// combine, are still executed by all threads.
   Body restricted(const Guard& condition, Body body) const {
     const auto is_combination = [&](const Node& node) {
       bool combines = false;
@@ -142,7 +141,7 @@ class ThreadBody {
     const bool whole = std::none_of(body.begin(), body.end(), is_combination);
     for (Node& node : body) {
       if (!whole && std::holds_alternative<Allocate>(node.content)) {
-        result.push_back(std::move(node));  // what follows outside of the branch may need it
+        result.push_back(std::move(node));  // later nodes outside of the branch may need it
       } else if (is_combination(node)) {
         flush();
         Body one{std::move(node)};
@@ -178,8 +177,8 @@ class ThreadBody {
     for (Touch& touch : touches_) rename(touch.access.offset, from, to);
   }
 
-  /// A Local buffer that is allocated for a block is each thread's own: that changes nothing only if threads
-  /// read what they have written themselves.
+  /// A Local buffer that is allocated per block becomes thread-private, which is only equivalent if threads read what
+  /// they have written themselves.
   void check_privates() const {
     for (const Touch& written : touches_) {
       if (!written.access.writes) continue;
@@ -187,7 +186,7 @@ class ThreadBody {
         if (read.access.writes || read.access.buffer != written.access.buffer) continue;
         ThreadIndices writers = threads_;
         for (std::size_t i = 0; i < writers.x_y_z.size(); ++i) {
-          if (!written.bound[i]) writers.x_y_z[i].extent = 1;  // all of them write it
+          if (!written.bound[i]) writers.x_y_z[i].extent = 1;  // all threads along it write the element
         }
         if (is_same_thread(nest_, writers, written.access.offset, read.access.offset)) continue;
         refuse("'" + nest_.buffers[written.access.buffer].name +
@@ -210,8 +209,8 @@ class ThreadBody {
   std::vector<Touch> touches_;
 };
 
-/// Lets one thread do what all would do alike: where a store to memory that threads share does not depend on
-/// a thread index, only the threads where that is 0 run it.
+/// Lets one thread execute work that all threads would repeat: if a store to shared or global memory does not depend on
+/// a thread index, only the threads with index 0 execute it.
 class SingleStores {
  public:
   SingleStores(const LoopNest& nest, const ThreadIndices& threads) : nest_(nest), threads_(threads) {}
@@ -221,12 +220,12 @@ class SingleStores {
  private:
   using Indices = std::array<bool, 3>;
 
-  /// `single`: indices of which only 0 comes by.
+  /// `single`: indices for which only 0 reaches the body.
   void run(Body& body, const Indices& single) const {
     for (Node& node : body) {
       if (auto* loop = std::get_if<Loop>(&node.content)) {
         Indices inside = single;
-        inside[0] = inside[0] || loop->intrinsic != nullptr;  // a warp does it once
+        inside[0] = inside[0] || loop->intrinsic != nullptr;  // a warp executes it once
         run(loop->body, inside);
       }
       if (auto* branch = std::get_if<Branch>(&node.content)) {
@@ -259,7 +258,7 @@ class SingleStores {
     });
   }
 
-  /// Conditions that leave one thread for every value of `offset`; the indices `but` are taken care of.
+  /// Conditions that select one thread for every value of `offset`, except for the indices `but`.
   [[nodiscard]] std::vector<Guard> idle(const IndexExpr& offset, const Indices& but) const {
     std::vector<Guard> guards;
     for (std::size_t i = 0; i < threads_.x_y_z.size(); ++i) {
@@ -274,7 +273,7 @@ class SingleStores {
   const ThreadIndices& threads_;
 };
 
-/// Moves branches that stand alone in a loop and do not ask for its variable out of it.
+/// Hoists branches that are alone in a loop and do not depend on its variable.
 inline void hoist_branches(Body& body) {
   for (Node& node : body) {
     if (auto* branch = std::get_if<Branch>(&node.content)) {

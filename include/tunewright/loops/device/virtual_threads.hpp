@@ -11,9 +11,9 @@
 
 namespace tunewright::loops::device {
 
-/// Moves loops over virtual threads inwards: past loops that reduce, and past what does not depend on them,
-/// such as the copies that all threads of a block make together, which then run once. What depends on them
-/// stands in an unrolled loop, and buffers that hold something else for each of them get a copy each.
+/// Moves loops over virtual threads inwards: past reduction loops and past nodes that do not depend on them, such as
+/// copies that all threads of a block execute together, which then run once. Dependent nodes are put into an unrolled
+/// loop, and buffers whose contents differ between virtual threads get one copy each.
 class VirtualThreads {
  public:
   explicit VirtualThreads(LoopNest& nest) : nest_(nest) {}
@@ -82,7 +82,7 @@ class VirtualThreads {
     return uses(r.axis_values) || uses(r.guards) || depends_[r.target] != 0 || depends_[r.partial] != 0;
   }
 
-  /// Buffers that dependent statements write hold something else for each virtual thread.
+  /// Marks buffers written by dependent statements, whose contents differ between virtual threads.
   void mark_dependent(const Body& body, bool inside) {
     const auto mark = [&](BufferId target) {
       if (allocated_[target] == 0 || depends_[target] != 0) return;
@@ -103,7 +103,7 @@ class VirtualThreads {
     }
   }
 
-  /// Whether something in `node` depends on the virtual thread, whether all does, and whether it reduces.
+  /// Whether some or all of a node depends on the virtual thread, and whether it reduces.
   struct Content {
     bool some = false;
     bool all = true;
@@ -127,7 +127,7 @@ class VirtualThreads {
     } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
       note_all(branch->then);
       note_all(branch->otherwise);
-      if (uses(branch->conditions)) c = {true, true, false};  // goes with them as a whole
+      if (uses(branch->conditions)) c = {true, true, false};  // branches are moved as a whole
     } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
       note(depends(*statement));
     } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
@@ -163,7 +163,7 @@ class VirtualThreads {
   LoopNest& nest_;
   Var var_ = 0;
   std::vector<char> depends_;    // by buffer
-  std::vector<char> allocated_;  // by buffer: inside the loop
+  std::vector<char> allocated_;  // by buffer: allocated inside the loop
   bool grew_ = false;
 };
 

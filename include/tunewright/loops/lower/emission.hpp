@@ -14,7 +14,7 @@
 
 namespace tunewright::loops::detail {
 
-/// Writes the loops, statements and guards.
+/// Emits the loops, statements and guards.
 class Emission : Pass {
  public:
   explicit Emission(Lowered& lowered) : Pass(lowered) {}
@@ -38,14 +38,14 @@ class Emission : Pass {
     return info_[id].live && state_.stages[id].location.kind != Location::Kind::At;
   }
 
-  /// Appends the loops of a stage, with everything attached to it.
+  /// Appends the loops of a stage and everything attached to it.
   void emit_stage(TensorId id, Body& into) {
     const Stage& stage = state_.stages[id];
     const bool replaced =
         stage.tensorized.intrinsic != nullptr && (stage.position(stage.tensorized.iter) == stage.order.size() ||
                                                   !multiplies(*stage.tensorized.intrinsic, *info_[id].op));
-    if (replaced) refuse_instruction(stage);  // by a later split, or by inlining what it reads
-    // All threads take part in filling shared memory, whether or not their own part is outside.
+    if (replaced) refuse_instruction(stage);  // by a later split, or because a producer was inlined
+    // All threads take part in filling shared memory, even if their own part is outside.
     std::vector<Guard> outside = fills_shared_memory(id) ? std::vector<Guard>{} : conditions_to_run(id);
     Statement update = store(id);
     std::optional<Statement> initialise;
@@ -64,8 +64,8 @@ class Emission : Pass {
     }
   }
 
-  /// Whether `intrinsic` still multiplies what `op` does once its producers are inlined. Padding may be among them
-  /// where the instruction is for one row, whose terms are left out together.
+  /// Whether `intrinsic` still multiplies the factors of `op` after its producers are inlined. These may include
+  /// padding if the instruction is for one row, whose terms are skipped together.
   [[nodiscard]] static bool multiplies(const schedule::TensorIntrinsic& intrinsic, const program::Operator& op) {
     return schedule::multiplies(intrinsic, op) ||
            (intrinsic.m == 1 && schedule::multiplies(intrinsic, *loops::without_padding(op)));
@@ -79,7 +79,7 @@ class Emission : Pass {
     });
   }
 
-  /// A window that lies outside the tensor altogether computes nothing anybody reads.
+  /// The conditions under which a window is not entirely outside the tensor, in which case nothing reads it.
   [[nodiscard]] std::vector<Guard> conditions_to_run(TensorId id) const {
     const StageInfo& info = info_[id];
     const std::vector<IndexExpr>& origin = nest_.buffers[nest_.buffer_of[id]].origin;
@@ -95,7 +95,7 @@ class Emission : Pass {
     return outside;
   }
 
-  /// The statement of a stage, guarded where tiles reach beyond its axes. Takes the axis values over.
+  /// The statement of a stage, with guards where tiles extend beyond its axes. Moves from the axis values.
   [[nodiscard]] Statement store(TensorId id) {
     StageInfo& info = info_[id];
     Statement update;
@@ -114,7 +114,7 @@ class Emission : Pass {
     return update;
   }
 
-  /// The store of the identity that goes with `update`.
+  /// The initialisation that belongs to `update`.
   [[nodiscard]] Statement initialisation(TensorId id, const Statement& update) const {
     Statement initialise;
     initialise.kind = Statement::Kind::Initialise;
@@ -128,8 +128,8 @@ class Emission : Pass {
     return initialise;
   }
 
-  /// A split of a part that is itself a part of an axis must not run past its parent into the neighbouring
-  /// part: not twice into a sum, and not into another thread's part.
+  /// A split of a part of an axis must not extend beyond its parent into the neighbouring part: elements would be added
+  /// to a sum twice, or belong to another thread.
   void add_inner_split_guards(TensorId id, Statement& statement) const {
     const StageInfo& info = info_[id];
     for (const schedule::Relation& r : state_.stages[id].relations) {
@@ -143,7 +143,7 @@ class Emission : Pass {
     }
   }
 
-  /// Appends the loops from `place` on, with the statements, which are moved from.
+  /// Appends the loops from `place` on with the statements, which are moved from.
   void emit_loops(TensorId id, std::size_t place, Statement& update, std::optional<Statement>& initialise, Body& into) {
     const Stage& stage = state_.stages[id];
     const StageInfo& info = info_[id];
@@ -156,7 +156,7 @@ class Emission : Pass {
     const bool is_whole = !info.var[iter] && rebinding_of(info, iter) == nullptr;
     Body inner;
     Body& target = is_whole ? into : inner;
-    target.reserve(target.size() + 2 + 3 * info.attached.size());  // at most, but for branches
+    target.reserve(target.size() + 2 + 3 * info.attached.size());  // maximum, except for branches
     for (const Attached& child : info.attached) {
       if (child.place == place) target.push_back(Allocate{nest_.buffer_of[child.stage]});
     }
@@ -165,7 +165,7 @@ class Emission : Pass {
     }
     emit_loops(id, place + 1, update, initialise, target);
     if (!is_whole) append_loop(stage, info, iter, std::move(inner), into);
-    if (stage.tensorized.intrinsic != nullptr && stage.tensorized.iter == iter) give_to_instruction(stage, into);
+    if (stage.tensorized.intrinsic != nullptr && stage.tensorized.iter == iter) mark_instruction_loops(stage, into);
   }
 
   [[noreturn]] static void refuse_instruction(const Stage& stage) {
@@ -179,9 +179,9 @@ class Emission : Pass {
                             std::string(intrinsic.name) + "; split and reorder so that they are");
   }
 
-  /// Marks the last node of `body` as what the stage's tensor instruction computes. The kinds of its loops become
-  /// what runs best where there is no such instruction.
-  void give_to_instruction(const Stage& stage, Body& body) const {
+  /// Marks the last node of `body` as the work of the stage's tensor instruction. Its loops get the kinds that are
+  /// fastest without the instruction.
+  void mark_instruction_loops(const Stage& stage, Body& body) const {
     const schedule::TensorIntrinsic& intrinsic = *stage.tensorized.intrinsic;
     struct Wanted {
       std::int64_t extent;
@@ -217,7 +217,7 @@ class Emission : Pass {
     return found == info.rebound.end() ? nullptr : &*found;
   }
 
-  /// Appends the loop of an iterator, or, where a loop around it runs its iterations, what is inside.
+  /// Appends the loop of an iterator or, if a surrounding loop executes its iterations, its body.
   void append_loop(const Stage& stage, const StageInfo& info, IterId iter, Body body, Body& into) const {
     const Rebinding* rebound = rebinding_of(info, iter);
     if (rebound != nullptr && rebound->extent == nest_.variables[rebound->index].extent) {
@@ -235,8 +235,8 @@ class Emission : Pass {
     }
   }
 
-  /// Where the elements of a stage start from the identity: in front of its outermost reduction loop, since one that
-  /// has a single iteration is none, and of its tensor instruction.
+  /// Position at which elements are initialised: before the outermost reduction loop with more than one iteration, and
+  /// before the tensor instruction.
   static std::size_t first_reduction(const Stage& stage, const StageInfo& info) {
     std::size_t first = stage.order.size();
     for (std::size_t place = stage.order.size(); place-- > 0;) {
@@ -251,7 +251,7 @@ class Emission : Pass {
     return static_cast<std::size_t>(reduction - stage.order.begin());
   }
 
-  /// The spatial loops from `place` on, around a store of the identity.
+  /// Emits the spatial loops from `place` on around an initialisation.
   void emit_initialisation(TensorId id, std::size_t place, Statement& initialise, Body& into) const {
     const Stage& stage = state_.stages[id];
     const StageInfo& info = info_[id];
@@ -268,7 +268,7 @@ class Emission : Pass {
     for (Node& node : body) into.push_back(std::move(node));
   }
 
-  /// Replaces variables that stood for part of another one's range.
+  /// Replaces variables that stood for part of another variable's range.
   void rename(std::vector<IndexExpr>& values) const {
     for (IndexExpr& value : values) rename(value);
   }

@@ -11,7 +11,7 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/schedule/state.hpp"
 
-/// What the passes of lowering share.
+/// Common parts of the lowering passes.
 namespace tunewright::loops::detail {
 
 using program::AxisKind;
@@ -26,26 +26,26 @@ using schedule::ScheduleFault;
 using schedule::Stage;
 using schedule::State;
 
-/// A window of a tensor: `base[d] .. base[d] + extent[d] - 1`, base over the loop variables around it.
+/// A window of a tensor: `base[d] .. base[d] + extent[d] - 1`, with base over the surrounding loop variables.
 struct Window {
   std::vector<IndexExpr> base;
   std::vector<std::int64_t> extent;
 };
 
-/// A stage computed inside the loop at `place` of another one's order.
+/// A stage that is computed inside the loop at `place` of another stage's order.
 struct Attached {
   std::size_t place = 0;
   TensorId stage = 0;
 };
 
-/// How an iterator of an attached stage runs on an index that a loop around the stage already binds.
+/// An iterator of an attached stage whose index a surrounding loop already binds.
 struct Rebinding {
   IterId iter = 0;
-  Var index = 0;            ///< variable of the loop around
-  std::int64_t extent = 1;  ///< iterations; the threads beyond are idle
+  Var index = 0;            ///< variable of the surrounding loop
+  std::int64_t extent = 1;  ///< iterations; threads beyond are idle
 };
 
-/// What lowering knows of a stage.
+/// The state of a stage during lowering.
 struct StageInfo {
   bool live = false;                   ///< neither a source nor inlined
   std::shared_ptr<const Operator> op;  ///< with inlined producers substituted
@@ -55,18 +55,18 @@ struct StageInfo {
   std::vector<IndexExpr> value;         ///< by IterId: relative to the window
   std::vector<std::optional<Var>> var;  ///< by IterId; none for loops of extent 1
   std::vector<IndexExpr> axis_values;   ///< tensor coordinates by axis
-  std::vector<Var> path;                ///< variables of the loops around the stage, outermost first
+  std::vector<Var> path;                ///< variables of the surrounding loops, outermost first
   std::vector<Rebinding> rebound;
   std::vector<Attached> attached;  ///< in topological order
 };
 
-/// A program while it is lowered: passes fill in `info` and then `nest`.
+/// A program during lowering: passes fill in `info` and then `nest`.
 struct Lowered {
   const State& state;
   std::vector<StageInfo> info;  ///< by TensorId
   LoopNest nest;
   std::vector<LoopKind> kinds{};                     ///< by variable
-  std::vector<std::pair<Var, Var>> renamed_later{};  ///< variables that become another, larger one
+  std::vector<std::pair<Var, Var>> renamed_later{};  ///< variables, each with the larger one that will replace it
 };
 
 /// Base of the passes of lowering.

@@ -13,8 +13,8 @@
 
 namespace tunewright::loops::detail {
 
-/// Which stages there are and where they run: inlined producers are substituted into their readers, stages
-/// computed inside another one's loops are listed at those loops.
+/// Determines which stages exist and where they run: substitutes inlined producers into their readers, and attaches
+/// stages to the loops of others in which they are computed.
 class StagePlacement : Pass {
  public:
   explicit StagePlacement(Lowered& lowered) : Pass(lowered) {}
@@ -88,7 +88,7 @@ TUNEWRIGHT_INLINE void StagePlacement::attach_stages() {
           "'" + state_.stages[id].op->name + "' is computed at a loop of '" + target.op->name + "' " + why);
     };
     if (!info_[location.stage].live || place == target.order.size()) refuse("that no longer exists");
-    // The order is topological: what reads a stage comes after it.
+    // The order is topological: readers of a stage come after it.
     if (std::find(self + 1, state_.order.end(), location.stage) == state_.order.end()) refuse("which does not read it");
     info_[location.stage].attached.push_back({place, id});
   }

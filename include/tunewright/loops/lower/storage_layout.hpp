@@ -15,7 +15,7 @@
 
 namespace tunewright::loops::detail {
 
-/// Buffers, and how they are laid out.
+/// Creates buffers and determines their layouts.
 class StorageLayout : Pass {
  public:
   explicit StorageLayout(Lowered& lowered) : Pass(lowered) {}
@@ -59,7 +59,7 @@ class StorageLayout : Pass {
       } else {
         const bool is_output = is_read[id] == 0;
         b.role = is_output ? BufferRole::Output : BufferRole::Temporary;
-        b.origin = std::move(info.window.base);  // from here on it is asked for there
+        b.origin = std::move(info.window.base);  // later passes read it from the buffer
         b.shape = is_output ? stage.op->shape() : stored_extents(stage, info);
         if (is_output) outputs.push_back(buffer);
       }
@@ -68,9 +68,9 @@ class StorageLayout : Pass {
     nest_.arguments.insert(nest_.arguments.end(), outputs.begin(), outputs.end());
   }
 
-  /// Extents of the stored window. Where tiles do not divide it the rest of the last tile is stored as well,
-  /// unused; but nothing is stored past the end of a loop that was made by a step before it was split, which
-  /// statements are guarded against (`Guard::no_axis`).
+  /// Extents of the stored window. If tiles do not divide it, the rest of the last tile is stored but unused. Nothing
+  /// is stored beyond the end of a loop that another split created before it was split itself: guards exclude that
+  /// (`Guard::no_axis`).
   [[nodiscard]] static std::vector<std::int64_t> stored_extents(const Stage& stage, const StageInfo& info) {
     std::vector<std::int64_t> last(stage.iterators.size(), 0);
     for (const IterId iter : stage.order) last[iter] = info.extent[iter] - 1;
@@ -87,7 +87,8 @@ class StorageLayout : Pass {
     return extents;
   }
 
-  /// Memory a kernel has inside its loops belongs to the thread, or to the block where no thread runs yet.
+  /// Memory that is allocated inside a kernel's loops belongs to the thread, or to the block if it is outside the loops
+  /// over threads.
   [[nodiscard]] Scope scope_of(const Stage& stage, const StageInfo& info) const {
     if (stage.scope != Scope::Global || stage.location.kind != Location::Kind::At) return stage.scope;
     Scope scope = Scope::Global;
@@ -98,8 +99,8 @@ class StorageLayout : Pass {
     return scope;
   }
 
-  /// Rows a multiple of 512 bytes apart fall into few cache sets and evict each other while a tile walks down
-  /// a column; one cache line more keeps them apart.
+  /// Rows that are a multiple of 512 bytes apart map to few cache sets and evict each other while a tile walks down a
+  /// column; padding by one cache line prevents that.
   void keep_rows_apart() {
     for (Buffer& buffer : nest_.buffers) {
       const auto element = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
@@ -118,7 +119,7 @@ class StorageLayout : Pass {
   void pack_buffers() {
     for (const schedule::Pack& pack : state_.packs) {
       const BufferId id = nest_.buffer_of[pack.tensor];
-      if (id == LoopNest::no_buffer) continue;  // inlined since: nothing is stored
+      if (id == LoopNest::no_buffer) continue;  // inlined: nothing is stored
       Buffer& buffer = nest_.buffers[id];
       if (buffer.role == BufferRole::Output) {
         throw ScheduleError(ScheduleFault::NotPackable, "'" + buffer.name + "' is an output and keeps its layout");
@@ -142,11 +143,11 @@ class StorageLayout : Pass {
     }
   }
 
-  /// Layouts of temporaries that were asked for: whole dimensions in some order.
+  /// Applies the requested layouts of temporaries: permutations of whole dimensions.
   void arrange_buffers() {
     for (const schedule::TransformLayout& s : state_.layouts) {
       const BufferId id = nest_.buffer_of[s.stage];
-      if (id == LoopNest::no_buffer) continue;  // inlined since: nothing is stored
+      if (id == LoopNest::no_buffer) continue;  // inlined: nothing is stored
       Buffer& buffer = nest_.buffers[id];
       if (buffer.role != BufferRole::Temporary || !buffer.packing.empty()) {
         throw ScheduleError(ScheduleFault::NotPackable, "'" + buffer.name +
@@ -161,9 +162,9 @@ class StorageLayout : Pass {
     }
   }
 
-  /// Operands of warp groups: the dimension that varies fastest is cut into pieces of 16 bytes, and pieces with the
-  /// same number are stored one after the other, along the dimension that varies next fastest, so that eight of them
-  /// are a core matrix. What was to keep rows apart keeps the columns of pieces apart.
+  /// Stores operands of warp groups as core matrices: the fastest dimension is divided into pieces of 16 bytes, and
+  /// pieces with the same number are stored consecutively along the next fastest dimension, so that eight of them are a
+  /// core matrix. Padding of rows becomes padding of the columns of pieces.
   void store_core_matrices() {
     constexpr std::int64_t piece_bytes = 16;
     for (TensorId id = 0; id < state_.stages.size(); ++id) {
@@ -171,7 +172,7 @@ class StorageLayout : Pass {
       if (nest_.buffer_of[id] == LoopNest::no_buffer || intrinsic == nullptr || !intrinsic->by_warp_group()) continue;
       for (const TensorId read : info_[id].reads) {
         Buffer& buffer = nest_.buffers[nest_.buffer_of[read]];
-        // Whole dimensions, each in one piece so far.
+        // So far, each dimension is a single piece.
         if (buffer.scope != Scope::Shared || buffer.shape.size() < 2 || buffer.packing.size() > buffer.shape.size())
           continue;
         for (std::uint32_t d = 0; buffer.packing.size() < buffer.shape.size(); ++d)
@@ -188,7 +189,7 @@ class StorageLayout : Pass {
     }
   }
 
-  /// Copies in shared memory that are fetched ahead keep several tiles, no more than their loop has iterations.
+  /// Prefetched copies in shared memory have several tiles, at most as many as their loop has iterations.
   void pipeline_buffers() {
     for (const schedule::Pipeline& s : state_.pipelines) {
       const schedule::Pipelining& chosen = s.choices[s.selected];
@@ -220,7 +221,7 @@ class StorageLayout : Pass {
     }
   }
 
-  /// Sums that tensor instructions leave in fragments are stored one fragment after the other.
+  /// Stores sums that tensor instructions keep in fragments one fragment after the other.
   void store_by_fragments() {
     for (TensorId id = 0; id < state_.stages.size(); ++id) {
       const Stage& stage = state_.stages[id];
@@ -248,14 +249,14 @@ class StorageLayout : Pass {
   }
 
   struct Piece {
-    std::size_t place;  ///< of its loop
+    std::size_t place;  ///< position of its loop
     PackedDimension dimension;
   };
 
   using Pieces = boost::container::small_vector<Piece, 8>;
 
-  /// Storage order that follows the consumer's loops; dimensions whose index is not a clean mixed-radix
-  /// number of loop variables stay whole and come first.
+  /// The storage order that follows the consumer's loops; dimensions whose index is not a mixed-radix number of loop
+  /// variables stay whole and come first.
   [[nodiscard]] std::vector<PackedDimension> packing_for(const Buffer& buffer, const program::ExprNode& load,
                                                          TensorId consumer) const {
     const StageInfo& info = info_[consumer];
@@ -283,14 +284,14 @@ class StorageLayout : Pass {
     return order;
   }
 
-  /// The index of dimension `d` as a mixed-radix number of `loops`, least digit first; nothing if it is none
-  /// or does not cover the dimension.
+  /// The index of dimension `d` as a mixed-radix number of `loops`, least significant digit first; empty if it is not
+  /// one or does not cover the dimension.
   [[nodiscard]] Pieces pieces_of(std::uint32_t d, const IndexExpr& index, std::int64_t extent,
                                  const std::vector<Var>& loops) const {
     Pieces pieces;
     if (index.constant() != 0) return {};
     for (const IndexExpr::Term& term : index.terms()) {
-      // A fused loop shows as a quotient or remainder of its variable and counts like a loop of its own.
+      // A fused loop occurs as a quotient or remainder of its variable, and counts like a separate loop.
       const bool plain = term.kind == IndexExpr::Kind::Variable;
       const std::optional<Var> var = plain ? std::optional<Var>(term.var) : term.numerator->as_variable();
       const auto place = var ? std::find(loops.begin(), loops.end(), *var) : loops.end();

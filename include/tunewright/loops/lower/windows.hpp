@@ -13,12 +13,12 @@
 
 namespace tunewright::loops::detail {
 
-/// Bound inference: windows, loop extents and axis values of all stages, from the outputs to the inputs.
+/// Bound inference: computes windows, loop extents and axis values of all stages, from the outputs to the inputs.
 ///
-/// A stage at the root computes its whole tensor. A stage inside a loop of a consumer computes the window
-/// that the consumers inside that loop read: loop variables outside are symbols, those inside range over
-/// their extents. Splits divide the window, so outer tile loops of an attached stage vanish by themselves.
-/// Shared memory belongs to all threads of a block: its window covers what any of them reads.
+/// A stage at the root computes its whole tensor. A stage inside a loop of a consumer computes the window that the
+/// consumers inside that loop read: loop variables outside are symbols, those inside range over their extents. Splits
+/// divide the window, so outer tile loops of an attached stage have a single iteration and disappear. Shared memory
+/// belongs to all threads of a block: its window covers the reads of all of them.
 class WindowInference : Pass {
  public:
   explicit WindowInference(Lowered& lowered) : Pass(lowered) {}
@@ -30,8 +30,7 @@ class WindowInference : Pass {
   }
 
  private:
-  /// True when `consumer` runs inside the loop at `place` of `target`: it is that stage, or attached below
-  /// it.
+  /// Whether `consumer` runs inside the loop at `place` of `target`: it is that stage, or attached below it.
   [[nodiscard]] bool is_inside(TensorId consumer, TensorId target, std::size_t place) const {
     if (consumer == target) return true;
     for (const Location* l = &state_.stages[consumer].location; l->kind == Location::Kind::At;
@@ -41,7 +40,7 @@ class WindowInference : Pass {
     return false;
   }
 
-  /// Window, loop extents and axis values of a stage whose consumers are done.
+  /// Computes window, loop extents and axis values of a stage whose consumers are finished.
   void infer(TensorId id) {
     const Stage& stage = state_.stages[id];
     StageInfo& info = info_[id];
@@ -82,7 +81,7 @@ class WindowInference : Pass {
     }
   }
 
-  /// A kernel of one block keeps its loop, which holds together what belongs to the kernel.
+  /// A kernel of one block keeps its loop, because the loop delimits the kernel.
   static bool starts_kernel(const Stage& stage, LoopKind kind) noexcept {
     return kind == LoopKind::BlockX && stage.location.kind != Location::Kind::At;
   }
@@ -93,14 +92,14 @@ class WindowInference : Pass {
     return static_cast<Var>(nest_.variables.size() - 1);
   }
 
-  /// The variable on the path of a stage that is bound to `kind`.
+  /// The variable of the surrounding loop that is bound to `kind`, if any.
   [[nodiscard]] std::optional<Var> bound_on_path(const StageInfo& info, LoopKind kind) const {
     const auto found = std::find_if(info.path.begin(), info.path.end(), [&](Var v) { return kinds_[v] == kind; });
     return found == info.path.end() ? std::nullopt : std::optional<Var>(*found);
   }
 
-  /// How an iterator runs where its stage is. A stage inside another one's loops is already run by one of the
-  /// threads or blocks: only where all threads of the block share its storage they can share the work.
+  /// The kind of an iterator's loop at its location. A stage inside another stage's loops is already executed by one of
+  /// the threads or blocks; it can share work among threads only if all threads of the block share its storage.
   [[nodiscard]] LoopKind kind_of_loop(const Stage& stage, const StageInfo& info, IterId iter) const {
     const LoopKind kind = stage.iterators[iter].annotation;
     if (stage.location.kind != Location::Kind::At) return kind;
@@ -111,7 +110,7 @@ class WindowInference : Pass {
     return shares ? kind : LoopKind::Serial;
   }
 
-  /// Lets `iter` run on the hardware index `kind` if a loop around the stage binds it, else finds nothing.
+  /// Runs `iter` on the hardware index `kind` if a surrounding loop binds it; otherwise returns false.
   bool rebind(const Stage& stage, StageInfo& info, IterId iter, LoopKind kind) {
     const std::int64_t extent = info.extent[iter];
     const auto same_index = [&](IterId other) {
@@ -136,7 +135,7 @@ class WindowInference : Pass {
     if (extent == 1) return true;
     info.var[iter] = *index;
     if (extent < available) {
-      // Until all windows are known it is a variable of its own, whose smaller range keeps them tight.
+      // A separate variable until all windows are known, because its smaller range keeps them tight.
       info.var[iter] = add_variable(stage, iter, extent, kind);
       renamed_later_.emplace_back(*info.var[iter], *index);
     }
@@ -148,10 +147,10 @@ class WindowInference : Pass {
     return schedule::is_thread_index(kind) || kind == LoopKind::VirtualThread;
   }
 
-  /// What readers reach along one dimension: `base` over the loops around the window, plus `range`.
+  /// The part of one dimension that readers access: `base` over the surrounding loops of the window, plus `range`.
   struct Reach {
     bool seen = false;
-    bool whole = false;  ///< not of that form, or differently by different readers
+    bool whole = false;  ///< not of that form, or different for several readers
     IndexExpr base;
     Range range;
   };
@@ -184,7 +183,7 @@ class WindowInference : Pass {
     return window_of(*info.op, state_.stages[id].multiples, reach);
   }
 
-  /// Lets `reach` cover `index`. Loops marked in `fixed` are around the window, the others run inside it.
+  /// Extends `reach` by `index`. Loops marked in `fixed` surround the window, the others run inside it.
   void widen(Reach& reach, const IndexExpr& index, const std::vector<char>& fixed) const {
     IndexExpr base;
     IndexExpr moving(index.constant());
@@ -204,7 +203,7 @@ class WindowInference : Pass {
     }
   }
 
-  /// `multiples`: what windows are rounded up to, if anything.
+  /// Windows are rounded up to `multiples` unless that is empty.
   [[nodiscard]] static Window window_of(const Operator& op, const std::vector<std::int64_t>& multiples,
                                         const std::vector<Reach>& reach) {
     Window window;
@@ -222,7 +221,7 @@ class WindowInference : Pass {
     return window;
   }
 
-  /// Whether `term` uses loops around the window, and loops inside.
+  /// Whether `term` uses loops outside the window, and loops inside.
   static std::pair<bool, bool> variables_used(const IndexExpr::Term& term, const std::vector<char>& fixed) {
     if (term.kind == IndexExpr::Kind::Variable) {
       const bool is_fixed = fixed[term.var] != 0;

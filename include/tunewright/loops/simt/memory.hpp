@@ -14,24 +14,23 @@
 #include "tunewright/loops/simt/threads.hpp"
 #include "tunewright/loops/statement_program.hpp"
 
-/// The memory of a GPU as its threads see it: which of them has its own copy of a buffer, what they pass each other in
-/// the wrong order, and copies that arrive later.
+/// The memory of a GPU as its threads see it: private copies of buffers, data races, and asynchronous copies.
 namespace tunewright::loops::detail {
 
-/// Which threads touched an element last, and when; time counts barriers, blocks and kernels.
+/// The threads that accessed an element last, and when; time counts barriers, blocks and kernels.
 struct LastTouch {
   static constexpr std::uint32_t many = ~std::uint32_t{0};
   std::uint32_t written_at = 0, writer = 0;
-  std::uint32_t read_at = 0, reader = 0;  ///< or `many`
+  std::uint32_t read_at = 0, reader = 0;  ///< thread, or `many`
 };
 
-/// The buffers of a nest in device form, which the thread that runs touches.
+/// The buffers of a nest in device form, accessed by the current thread.
 class SimtMemory : public SimtThreads {
  public:
-  /// Takes the values of `arguments`; `give_back` returns them.
+  /// Moves the values of `arguments`; `give_back` returns them.
   SimtMemory(const LoopNest& nest, std::vector<std::vector<double>>& arguments);
 
-  // What statements ask for.
+  // The interface for statements.
 
   [[nodiscard]] double read(const program::Operator& op, const Place& place, std::size_t offset);
   void write(const program::Operator& op, const Place& place, std::size_t offset, double value);
@@ -41,39 +40,39 @@ class SimtMemory : public SimtThreads {
     for (std::size_t a = 0; a < arguments.size(); ++a) arguments[a] = std::move(storage_[nest_.arguments[a]].values);
   }
 
-  /// Memory that kernels share.
+  /// Allocates memory that kernels share.
   void allocate_workspace(BufferId id) { allocate(id, 1); }
 
-  /// Threads of the kernel, and what it allocates.
+  /// Sets the threads and allocations of the kernel.
   void begin(const DeviceKernel& kernel);
   void begin_block(std::int64_t block);
-  /// What was touched before is ordered before what is touched from here on.
+  /// Orders all earlier accesses before all later ones.
   void pass_barrier() noexcept { ++time_; }
 
   void commit_copies() { ++copies_[thread_].groups; }
-  /// What the thread has copied arrives, but for its latest groups. Only now does it count as written, by it.
+  /// Completes the thread's copies, except for its latest `but` groups. They count as written by the thread only now.
   void wait_for_copies(std::uint32_t but);
 
-  /// An allocation: nothing in it has been written. Shared memory is allocated by the first thread for all.
+  /// Makes an allocation unwritten. The first thread allocates shared memory for all.
   void forget(BufferId id);
 
   /// Whether each thread has its own copy.
   [[nodiscard]] bool is_of_threads(BufferId id) const { return storage_[memory_of(nest_, id)].of_threads; }
-  bool by_warp_ = false;       // what runs is done by its warp as a whole
-  bool asynchronous_ = false;  // and what it stores it does not wait for
+  bool by_warp_ = false;       // the whole warp executes the current step
+  bool asynchronous_ = false;  // the current store is asynchronous
  private:
   struct Storage {
-    std::vector<double> values;  ///< of a Local buffer: of one thread after the other
+    std::vector<double> values;  ///< for a Local buffer: of all threads, one after the other
     std::vector<char> written;
-    std::vector<LastTouch> touches;      ///< of memory that threads share and write
-    std::vector<std::size_t> in_flight;  ///< of shared memory: number of the thread, from 1, that copies to it
-    std::size_t elements = 0;            ///< a thread
+    std::vector<LastTouch> touches;      ///< for memory that threads share and write
+    std::vector<std::size_t> in_flight;  ///< for shared memory: number of the thread, from 1, that copies to it
+    std::size_t elements = 0;            ///< per thread
     bool of_threads = false;
-    bool of_warps = false;  ///< its threads hold it together
+    bool of_warps = false;  ///< threads hold it together
     bool of_block = false;
   };
 
-  /// What a thread has asked the device to copy and has not waited for.
+  /// Asynchronous copies of a thread that it has not waited for.
   struct Copies {
     struct Element {
       BufferId buffer = 0;
@@ -82,7 +81,7 @@ class SimtMemory : public SimtThreads {
       std::size_t group = 0;
     };
     std::vector<Element> under_way;
-    std::size_t groups = 0;  ///< committed so far
+    std::size_t groups = 0;  ///< number of committed groups
   };
 
   void allocate(BufferId id, std::size_t copies);
@@ -92,14 +91,14 @@ class SimtMemory : public SimtThreads {
 
   [[nodiscard]] Storage& storage_of(BufferId id) { return storage_[memory_of(nest_, id)]; }
 
-  /// Place of an element in the storage of its buffer.
+  /// Position of an element in the storage of its buffer.
   std::size_t located(const program::Operator& op, const Place& place, std::size_t offset, const char* verb) const;
-  /// Which of the copies of a buffer the current thread has.
+  /// The index of the current thread's copy of a buffer.
   [[nodiscard]] std::size_t owner(const Storage& s) const noexcept {
     return s.of_threads ? thread_ : s.of_warps ? thread_ / lanes() : 0;
   }
-  /// Time and thread as they count for a buffer: no barrier orders the threads of different blocks. What a warp does
-  /// as a whole may be done by any of its threads, so it counts as done by one that is none of them.
+  /// Time and thread of an access to a buffer: barriers do not order threads of different blocks. Any thread of a warp
+  /// may execute the work of the whole warp, so that counts as an access by none of them.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> moment(const Storage& s) const;
 
   [[noreturn]] void race(const program::Operator& op, const Place& place, std::size_t offset, const char* verb,

@@ -10,28 +10,28 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/statement_program.hpp"
 
-/// What the threads of a kernel run, prepared for being run by one thread after the other.
+/// The code of a kernel's threads, prepared for running one thread after the other.
 namespace tunewright::loops::detail {
 
-/// A node prepared to be run.
+/// A prepared node.
 struct SimtStep {
   enum class Kind : std::uint8_t { Loop, Branch, Statement, Allocate, Barrier, Combine, Commit, Wait };
   Kind kind = Kind::Barrier;
-  bool together = false;  ///< contains something that all threads come to together
+  bool together = false;  ///< contains a node at which all threads meet
   bool asynchronous = false;
   std::uint32_t under_way = 0;
-  bool by_warp = false;  ///< a warp does it as a whole
+  bool by_warp = false;  ///< the whole warp executes it
   Var var = 0;
   std::int64_t extent = 1;
   BufferId buffer = 0;
-  std::size_t program = 0;  ///< place in the kernel's programs
+  std::size_t program = 0;  ///< index into the kernel's programs
   const Branch* branch = nullptr;
   const CrossThreadReduction* combine = nullptr;
   std::vector<SimtStep> body;
   std::vector<SimtStep> otherwise;
 };
 
-/// The nodes of a kernel in device form. Appends what their statements compute to `programs`.
+/// The nodes of a kernel in device form. Appends the computations of their statements to `programs`.
 [[nodiscard]] std::vector<SimtStep> simt_steps(const LoopNest& nest, std::span<const Node> body,
                                                std::vector<StatementProgram>& programs);
 
@@ -45,7 +45,7 @@ TUNEWRIGHT_INLINE std::vector<SimtStep> simt_steps(const LoopNest& nest, std::sp
                                                    std::vector<StatementProgram>& programs) {
   std::vector<SimtStep> steps;
   for (const Node& node : body) {
-    if (std::holds_alternative<WaitForProducts>(node.content)) continue;  // they are done when they have run
+    if (std::holds_alternative<WaitForProducts>(node.content)) continue;  // products are complete after they have run
     SimtStep& step = steps.emplace_back();
     if (const auto* loop = std::get_if<Loop>(&node.content)) {
       step.kind = SimtStep::Kind::Loop;

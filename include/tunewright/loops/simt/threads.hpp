@@ -12,7 +12,7 @@
 
 namespace tunewright::loops::detail {
 
-/// The threads of a GPU, of which one runs at a time: of one block of one kernel.
+/// The threads of one block of a kernel, of which one runs at a time.
 class SimtThreads : public LoopState {
  public:
   using LoopState::LoopState;
@@ -23,14 +23,14 @@ class SimtThreads : public LoopState {
   void begin_block(std::int64_t block);
   void become(std::size_t thread);
 
-  /// Threads that hold fragments together, and how many times there are so many; of a kernel that has fragments.
+  /// Number of threads that hold fragments together, and the number of such groups; for a kernel with fragments.
   [[nodiscard]] std::size_t lanes() const noexcept { return static_cast<std::size_t>(kernel_shape_->block[0]); }
   [[nodiscard]] std::size_t warps() const noexcept { return threads_.size() / lanes(); }
 
   const DeviceKernel* kernel_shape_ = nullptr;
-  std::vector<std::array<std::int64_t, 3>> threads_;  // of a block: their indices
-  std::size_t thread_ = 0;                            // that runs
-  std::int64_t block_ = 0;                            // whose it is
+  std::vector<std::array<std::int64_t, 3>> threads_;  // indices of the threads of a block
+  std::size_t thread_ = 0;                            // the current one
+  std::int64_t block_ = 0;                            // the current one
 };
 
 }  // namespace tunewright::loops::detail

@@ -13,18 +13,18 @@
 
 namespace tunewright::loops {
 
-/// Buffers and what drafts read of their layouts, as `loops::detail::StorageLayout` makes them.
+/// Buffers and the parts of their layouts that drafts read, as `loops::detail::StorageLayout` computes them.
 class SummaryBuffers : SummaryPass {
  public:
   explicit SummaryBuffers(SummaryWork& all) : SummaryPass(all), all_(all) {}
 
-  /// False where lowering refuses.
+  /// False for schedules that lowering rejects.
   [[nodiscard]] bool run();
 
  private:
   [[nodiscard]] BufferSummary& buffer_of(TensorId id) { return summary_.buffers[plan_.stages[id].buffer]; }
 
-  /// Where a window is kept that was given no place.
+  /// The default scope of a window.
   [[nodiscard]] static loops::Scope scope_inside(const Work& w);
 
   using Piece = SummaryWork::Piece;
@@ -34,16 +34,16 @@ class SummaryBuffers : SummaryPass {
 
   static bool is_inside(const Piece& x, const Piece& y) noexcept;
 
-  /// Places of the loops of a stage and of those around it, from inside.
+  /// Numbers the loops of a stage and the surrounding ones, from the innermost.
   void find_places_around(TensorId reader);
 
-  /// False where the index is no mixed-radix number of the loops around.
+  /// False if the index is not a mixed-radix number of the surrounding loops.
   [[nodiscard]] bool add_pieces(std::uint32_t d, const FlatIndex& index, std::int64_t extent, Pieces& all) const;
 
-  /// False for what is no layout, or a second one.
+  /// False if it is not a layout, or a second one.
   [[nodiscard]] bool arrange(const schedule::TransformLayout& s);
 
-  /// Pads the rows of an attached stage, as lowering does.
+  /// Pads the rows of an attached stage as lowering does.
   void keep_rows_apart(TensorId id);
 
   bool pipeline(const schedule::Pipeline& s);
@@ -67,7 +67,7 @@ TUNEWRIGHT_INLINE bool SummaryBuffers::run() {
     if (b.role == loops::BufferRole::Temporary) b.shape = std::span(work_[id].reached).first(plan_.stages[id].rank);
     if (plan_.stages[id].is_attached && b.scope == loops::Scope::Global) b.scope = scope_inside(work_[id]);
   }
-  // In this order, since what is packed is not kept apart.
+  // In this order, because packed buffers are not padded.
   for (const schedule::Pack& pack : plan_.state.packs)
     if (plan_.stages[pack.tensor].buffer != loops::LoopNest::no_buffer) this->pack(pack.tensor);
   for (const std::uint32_t step : plan_.arranging)
@@ -180,7 +180,7 @@ TUNEWRIGHT_INLINE bool SummaryBuffers::arrange(const schedule::TransformLayout& 
     return false;
   if (plan_.stages[s.stage].buffer == loops::LoopNest::no_buffer) return true;
   BufferSummary& b = buffer_of(s.stage);
-  if (b.is_packed()) return false;  // arranged before
+  if (b.is_packed()) return false;  // has a layout already
   if (order.empty() || (padding == 0 && std::is_sorted(order.begin(), order.end()))) return true;
   std::vector<PackedDimension>& packing = work_[s.stage].packing;
   packing.clear();

@@ -15,7 +15,7 @@
 
 namespace tunewright::loops {
 
-/// More terms than a flat expression has room for.
+/// An expression has more terms than a flat one can hold.
 class NoRoom : public std::length_error {
  public:
   NoRoom(std::size_t terms, std::size_t most)
@@ -24,14 +24,14 @@ class NoRoom : public std::length_error {
                           "; split its axis into fewer loops") {}
 };
 
-/// A `program::IndexExpr` without memory of its own: as many terms as indices of schedules have, quotients and
-/// remainders of expressions that an `IndexArena` keeps. In the same normal form, so equal expressions are equal.
+/// A `program::IndexExpr` without allocations: it holds as many terms as indices of schedules have; an `IndexArena`
+/// holds the numerators of quotients and remainders. It has the same normal form, so equal expressions compare equal.
 struct FlatIndex {
   using Kind = program::IndexExpr::Kind;
-  struct Term {  // without initial values, since most of the room is never used
+  struct Term {  // without initial values, because most terms are never used
     std::int64_t coefficient;
-    std::int64_t divisor;  ///< of a Quotient or Remainder
-    std::uint32_t of;      ///< the variable, or the numerator's place in the arena
+    std::int64_t divisor;  ///< for a Quotient or Remainder
+    std::uint32_t of;      ///< the variable, or the index of the numerator in the arena
     Kind kind;
   };
   static constexpr std::size_t max_terms = 12;
@@ -53,7 +53,7 @@ struct FlatIndex {
 
   [[nodiscard]] std::span<const Term> terms() const noexcept { return {terms_.data(), count}; }
   [[nodiscard]] std::span<Term> terms() noexcept { return {terms_.data(), count}; }
-  /// Whether all terms are variables, which come before all others.
+  /// Whether all terms are variables; variables precede all other terms.
   [[nodiscard]] bool is_plain() const noexcept { return count == 0 || terms_[count - 1].kind == Kind::Variable; }
   void set(std::int64_t value) noexcept {
     constant = value;
@@ -70,7 +70,7 @@ struct FlatIndex {
     terms_[place] = term;
     ++count;
   }
-  /// A term that comes after all others.
+  /// Appends a term that follows all others.
   void append(const Term& term, std::int64_t coefficient) {
     if (count == max_terms) throw NoRoom(max_terms + 1, max_terms);
     terms_[count++] = {coefficient, term.divisor, term.of, term.kind};
@@ -94,9 +94,9 @@ struct FlatIndex {
   std::array<Term, max_terms> terms_;
 };
 
-/// The algebra of flat expressions over variables from 0 to their extent - 1, and their numerators. What it gives is
-/// term for term what `program::IndexExpr` gives, so that its simplifications are the same; `clear` lets all memory be
-/// used again.
+/// The algebra of flat expressions over variables from 0 to their extent - 1, and the storage of their numerators.
+/// Results equal those of `program::IndexExpr` term for term, so simplifications are the same. `clear` makes all memory
+/// reusable.
 class IndexArena {
  public:
   using Term = FlatIndex::Term;
@@ -109,7 +109,7 @@ class IndexArena {
   }
   [[nodiscard]] const FlatIndex& numerator(const Term& term) const noexcept { return numerators_[term.of]; }
 
-  std::vector<std::int64_t> extents;  ///< of the variables
+  std::vector<std::int64_t> extents;  ///< of variables
 
   void add(FlatIndex& to, const FlatIndex& other, std::int64_t factor = 1) const {
     if (to.count == 0 && factor != 0) {
@@ -130,7 +130,7 @@ class IndexArena {
       return;
     }
     std::size_t place = to.count;
-    for (; place > 0; --place) {  // from behind, where most belong
+    for (; place > 0; --place) {  // from the end, where most terms belong
       Term& here = to.terms()[place - 1];
       const int order = compare_atoms(here, term);
       if (order < 0) break;
@@ -148,7 +148,7 @@ class IndexArena {
     if (term.kind != Kind::Variable) rejoin(to, place);
   }
 
-  /// `to` += `coefficient` * a variable, most often one that comes after all others.
+  /// `to` += `coefficient` * a variable, which usually follows all other terms.
   void add_variable(FlatIndex& to, program::Var var, std::int64_t coefficient) const {
     if (coefficient != 0 && (to.count == 0 || is_variable_before(to.terms().back(), var)))
       to.append({coefficient, 1, var, Kind::Variable}, coefficient);
@@ -168,7 +168,7 @@ class IndexArena {
     for (const Term& term : e.terms()) widen(total, term);
     return total;
   }
-  /// `total` += the range of a term, with its coefficient.
+  /// `total` += the range of a term with its coefficient.
   void widen(program::Range& total, const Term& term) const {
     const program::Range atom = range(term);
     const std::int64_t a = term.coefficient * atom.min, b = term.coefficient * atom.max;
@@ -207,7 +207,7 @@ class IndexArena {
     add(quotient, {1, divisor, of, Kind::Quotient}, 1);
   }
 
-  /// `e` with every variable replaced by the expression that `of(var)` refers to.
+  /// `e` with every variable replaced by the expression to which `of(var)` refers.
   template <class Of>
   void substitute(const program::IndexExpr& e, const Of& of, FlatIndex& result) {
     result.set(e.constant());
@@ -222,7 +222,7 @@ class IndexArena {
       add(result, term.kind == Kind::Quotient ? quotient : remainder, term.coefficient);
     }
   }
-  /// `e` with variable `from` called `to`.
+  /// Renames variable `from` to `to` in `e`.
   void rename(FlatIndex& e, program::Var from, program::Var to) {
     if (!uses(e, from)) return;
     FlatIndex renamed(e.constant);
@@ -240,7 +240,7 @@ class IndexArena {
     e = renamed;
   }
 
-  /// An expression that is in normal form already.
+  /// Copies an expression that is already in normal form.
   void copy(const program::IndexExpr& e, FlatIndex& to) {
     to.set(e.constant());
     if (e.terms().size() > FlatIndex::max_terms) throw NoRoom(e.terms().size(), FlatIndex::max_terms);
@@ -293,7 +293,7 @@ class IndexArena {
     }
   }
 
-  /// Does what `divide` does, for a single atom.
+  /// `divide` for a single atom.
   void divide_atom(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
     const program::Range r = range(e.terms()[0]);
     const std::int64_t carry = program::floor_div(r.min, divisor);
@@ -310,13 +310,13 @@ class IndexArena {
     remainder.append({1, divisor, of, Kind::Remainder}, 1);
   }
 
-  /// `e` = divisor * `high` + `low`, terms that are multiples of the divisor above. True where `low` stays within the
-  /// divisor, as it then cannot carry.
+  /// Splits `e` = divisor * `high` + `low`, with terms that are multiples of the divisor in `high`. True if `low` is
+  /// within [0, divisor), so that it cannot carry.
   bool split(const FlatIndex& e, std::int64_t divisor, FlatIndex& high, FlatIndex& low) {
     high.set(program::floor_div(e.constant, divisor));
     low.set(program::floor_mod(e.constant, divisor));
     for (const Term& term : e.terms()) {
-      // They stay in order, and what `rejoin` would have joined is joined in `e`.
+      // The terms stay in order, and terms that `rejoin` would join are already joined in `e`.
       const std::int64_t quotient = term.coefficient / divisor;
       if (quotient * divisor == term.coefficient)
         high.append(term, quotient);
@@ -332,14 +332,14 @@ class IndexArena {
     return true;
   }
 
-  /// Greatest one; most often the coefficient divides the divisor.
+  /// The greatest common divisor; usually the coefficient divides the divisor.
   [[nodiscard]] static std::int64_t common_divisor(std::int64_t coefficient, std::int64_t divisor) noexcept {
     const bool divides = coefficient > 0 && program::floor_mod(divisor, coefficient) == 0;
     return divides ? coefficient : std::gcd(coefficient, divisor);
   }
 
-  /// Divides as `IndexExpr` does where some terms are multiples of a g that divides the divisor and the others cannot
-  /// carry. `quotient` is added to.
+  /// Divides as `IndexExpr` does if some terms are multiples of a g that divides the divisor, and the others cannot
+  /// carry. Adds to `quotient`.
   bool divide_coarser(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
     std::int64_t limit = divisor;
     while (limit > 1) {
@@ -364,7 +364,7 @@ class IndexArena {
     return false;
   }
 
-  /// Its place in the arena.
+  /// Returns the index in the arena.
   std::uint32_t keep_numerator(const FlatIndex& e, program::Range range) {
     numerators_.push_back(e);
     ranges_.push_back(range);

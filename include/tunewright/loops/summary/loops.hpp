@@ -10,7 +10,7 @@
 
 namespace tunewright::loops {
 
-/// Loops and statements in program order, as `loops::detail::Emission` writes them.
+/// Loops and statements in program order, as `loops::detail::Emission` emits them.
 class SummaryLoops : SummaryPass {
  public:
   explicit SummaryLoops(SummaryWork& all) : SummaryPass(all), limits_(all.numbers->unroll_limits()) {}
@@ -24,11 +24,11 @@ class SummaryLoops : SummaryPass {
 
   void emit_stage(TensorId id);
 
-  /// Whether the loop is on an index that a loop around binds.
+  /// Whether a surrounding loop binds the index of the loop.
   [[nodiscard]] static bool is_rebound(const SchedulePlan::Loop& loop, const Work& w) {
     return loop.is_index && w.index[loop.iter] != no_var;
   }
-  /// Place of the outermost reduction that runs, or is listed, in front of which sums are filled.
+  /// Position of the outermost reduction loop that runs, or is listed, before which sums are initialised.
   [[nodiscard]] static std::size_t initialised_at(const StagePlan& plan, const Work& w);
 
   void enter(Var var, std::int64_t unroll_limit, bool is_reduction);
@@ -82,10 +82,10 @@ TUNEWRIGHT_INLINE void SummaryLoops::emit_stage(TensorId id) {
     const SchedulePlan::Loop& loop = plan.loops[place];
     const Var var = w.var[loop.iter];
     if (is_rebound(loop, w)) {
-      if (w.extent[loop.iter] != extent_of(w.index[loop.iter])) unroll_limit = 0;  // inside of a branch
+      if (w.extent[loop.iter] != extent_of(w.index[loop.iter])) unroll_limit = 0;  // inside a branch
     } else if (var != no_var) {
       enter(var, unroll_limit, loop.is_reduction);
-      unroll_limit = 0;  // of the outermost loop alone
+      unroll_limit = 0;  // applies to the outermost loop only
     }
     if (loop.inside == 0) continue;
     const std::span<const TensorId> children(inside, loop.inside);

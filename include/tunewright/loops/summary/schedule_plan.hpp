@@ -19,57 +19,57 @@
 
 namespace tunewright::loops {
 
-/// What schedules have in common that differ in tile sizes, unroll limits, layouts and depths of pipelines alone:
-/// their state but for these numbers, and what lowering makes of it without looking at them.
+/// The common part of schedules that differ only in tile sizes, unroll limits, layouts and pipeline depths: their state
+/// without these numbers, and the results of lowering that do not depend on them.
 struct SchedulePlan {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   /// An index of a read.
   struct ReadIndex {
     program::TensorId reader = 0;
-    program::Var axis = 0;                      ///< that it is, where there is no index
-    const program::IndexExpr* index = nullptr;  ///< any other one
+    program::Var axis = 0;                      ///< the axis that the index is, if `index` is null
+    const program::IndexExpr* index = nullptr;  ///< any other index
   };
-  /// A loop, unless it has a single iteration.
+  /// A loop, if it has more than one iteration.
   struct Loop {
     schedule::IterId iter = 0;
     schedule::LoopKind kind = schedule::LoopKind::Serial;
     bool is_reduction = false;
-    bool is_index = false;     ///< of a block, a thread or a virtual thread
-    std::uint32_t inside = 0;  ///< stages computed in it
+    bool is_index = false;     ///< of a block, thread or virtual thread
+    std::uint32_t inside = 0;  ///< number of stages computed in it
   };
-  /// What an iterator was split into, or several were fused into.
+  /// A split of one iterator into several, or a fusion of several into one.
   struct Relation {
-    schedule::IterId whole = 0;                 ///< that is split
-    std::span<const schedule::IterId> fused{};  ///< or several
+    schedule::IterId whole = 0;                 ///< the iterator that is split
+    std::span<const schedule::IterId> fused{};  ///< the iterators that are fused
     schedule::IterId first_part = 0;
     std::uint32_t parts = 1;
-    std::uint32_t first_factor = 0;  ///< among those of a schedule
-    bool into_loops = false;         ///< that are not split again or fused
+    std::uint32_t first_factor = 0;  ///< index into the factors of a schedule
+    bool into_loops = false;         ///< the parts are neither split again nor fused
     bool splits_axis = false;
   };
   struct StagePlan {
-    std::size_t rank = 0;               ///< of what it computes, and stores
-    std::vector<std::int64_t> extents;  ///< of the axes of its operator
+    std::size_t rank = 0;               ///< of its result
+    std::vector<std::int64_t> extents;  ///< of its operator's axes
     bool is_live = false;               ///< neither a source nor inlined
     bool is_sum = false;
     bool is_attached = false;
-    bool is_shared = false;                 ///< by the threads of a block
-    program::TensorId target = 0;           ///< that it is attached to
-    std::size_t place = 0;                  ///< in the order of that
-    std::size_t first_reduction = 0;        ///< place in its own order; behind it, where it has none
-    std::vector<Loop> loops;                ///< in its order
+    bool is_shared = false;                 ///< among the threads of a block
+    program::TensorId target = 0;           ///< to which it is attached
+    std::size_t place = 0;                  ///< in the target's order
+    std::size_t first_reduction = 0;        ///< position in its own order; the end if there is none
+    std::vector<Loop> loops;                ///< in the stage's order
     std::vector<char> is_loop;              ///< by IterId: neither split nor fused
-    std::vector<Relation> relations;        ///< in the order made
+    std::vector<Relation> relations;        ///< in order of creation
     std::vector<schedule::IterId> unsplit;  ///< axes that are loops or fused
     std::vector<program::TensorId> inside;  ///< stages by place, then in topological order
-    std::size_t reads = 0;                  ///< of an attached stage
+    std::size_t reads = 0;                  ///< for an attached stage
     std::vector<ReadIndex> read_indices;    ///< by dimension, then by read
     std::vector<LoadSummary> loads;
     loops::BodyOperations operations;
     const std::shared_ptr<const program::Operator>* op = nullptr;
-    std::uint32_t unroll_limit = none;  ///< among those of a schedule
-    std::vector<ReadIndex> packed_by;   ///< the only read of a packed tensor, by dimension
+    std::uint32_t unroll_limit = none;  ///< index into the unroll limits of a schedule
+    std::vector<ReadIndex> packed_by;   ///< by dimension: the index of the only read of a packed tensor
     bool is_packed = false;
     loops::BufferId buffer = loops::LoopNest::no_buffer;
     bool is_output = false;
@@ -81,23 +81,23 @@ struct SchedulePlan {
 
   schedule::State state;
   std::vector<std::uint64_t> words;               ///< of the signature
-  std::unique_ptr<SchedulePlan> next;             ///< another one whose signature has the same hash
-  std::vector<loops::detail::StageInfo> info;     ///< as placement leaves it
+  std::unique_ptr<SchedulePlan> next;             ///< another plan whose signature has the same hash
+  std::vector<loops::detail::StageInfo> info;     ///< after stage placement
   std::vector<StagePlan> stages;                  ///< by TensorId
   std::vector<program::TensorId> inferred;        ///< live stages, readers first
   std::vector<program::TensorId> roots;           ///< live stages at the root, in topological order
   std::vector<program::TensorId> stored;          ///< live stages
-  std::size_t most_variables = 0;                 ///< as many as loops
-  std::size_t most_parts = 0;                     ///< of a split
-  std::vector<BufferSummary> buffers;             ///< but for what tile sizes and layouts decide
+  std::size_t most_variables = 0;                 ///< number of loops
+  std::size_t most_parts = 0;                     ///< maximum number of parts of a split
+  std::vector<BufferSummary> buffers;             ///< except for what tile sizes and layouts determine
   std::vector<std::vector<std::int64_t>> shapes;  ///< of the buffers, by BufferId
   std::vector<BufferId> buffer_of;                ///< by TensorId
   BufferId last_argument = LoopNest::no_buffer;
-  std::vector<std::uint32_t> arranging, pipelining;  ///< steps
-  /// False for what only lowering reads: tensor instructions, padding for them, and packing that it refuses.
+  std::vector<std::uint32_t> arranging, pipelining;  ///< indices of steps
+  /// False for what only lowering handles: tensor instructions, padding for them, and illegal packing.
   bool is_complete = false;
 
-  /// Throws `schedule::ScheduleError` for steps that do not fit together.
+  /// Throws `schedule::ScheduleError` for contradictory steps.
   [[nodiscard]] static std::unique_ptr<SchedulePlan> of(const schedule::Schedule& candidate,
                                                         const ScheduleSignature& signature);
 
@@ -118,7 +118,7 @@ struct SchedulePlan {
 
   [[nodiscard]] static ReadIndex read_index(program::TensorId reader, const program::IndexExpr& index);
 
-  /// Whether a reader runs inside that loop, as window inference has it.
+  /// Whether a reader runs inside that loop, as in window inference.
   [[nodiscard]] bool is_inside(program::TensorId reader, program::TensorId target, std::size_t place) const;
 
   bool describe_packs();
@@ -143,7 +143,7 @@ TUNEWRIGHT_INLINE std::unique_ptr<SchedulePlan> SchedulePlan::of(const schedule:
 
 TUNEWRIGHT_INLINE bool SchedulePlan::make(const schedule::Schedule& candidate, const ScheduleSignature& signature) {
   state = schedule::initial_state(candidate.graph);
-  std::vector<std::vector<std::uint32_t>> made_by;  // by stage: steps that made its relations
+  std::vector<std::vector<std::uint32_t>> made_by;  // by stage: the steps that created its relations
   std::vector<std::uint32_t> limits;                // by stage
   std::uint32_t limited = 0;
   for (std::uint32_t step = 0; step < candidate.steps.size(); ++step) {
@@ -189,7 +189,7 @@ TUNEWRIGHT_INLINE bool SchedulePlan::describe_buffers() {
   for (const loops::detail::StageInfo& reader : info)
     if (reader.live)
       for (const program::TensorId read : reader.reads) is_read[read] = true;
-  shapes.reserve(stages.size());  // buffers refer to them
+  shapes.reserve(stages.size());  // buffers refer to the elements
   for (program::TensorId id = 0; id < stages.size(); ++id) {
     const schedule::Stage& stage = state.stages[id];
     if (stage.tensorized.intrinsic != nullptr || !stage.multiples.empty()) return false;

@@ -15,21 +15,21 @@
 
 namespace tunewright::loops {
 
-/// A list that holds so many; what is put beyond is counted, not kept.
+/// A list of at most `most` items; further ones are counted but not stored.
 template <class T, std::uint32_t most>
 struct BoundedList {
   std::uint32_t count = 0;
-  std::array<T, most + 1> items;  // the last one takes what there is no room for
+  std::array<T, most + 1> items;  // the last one receives items that do not fit
 
   void put(T item) noexcept { items[std::min(count++, most)] = item; }
   [[nodiscard]] bool holds_all() const noexcept { return count <= most; }
   [[nodiscard]] std::span<const T> all() const noexcept { return std::span(items).first(count); }
 };
 
-/// What schedules are made of, read in one walk over their steps: words that tell the structure, which is all but tile
-/// sizes, unroll limits, layouts and depths of pipelines, and tile sizes and unroll limits themselves.
+/// The content of a schedule, read in one walk over its steps: words that identify its structure, i.e. everything
+/// except tile sizes, unroll limits, layouts and pipeline depths; and separately its tile sizes and unroll limits.
 class ScheduleSignature {
-  /// `f` of what a step is. Quicker than `std::visit`, which calls by a table and so inlines nothing.
+  /// Calls `f` with the step's value. Faster than `std::visit`, which calls through a table and so prevents inlining.
   template <class F>
   [[gnu::always_inline]] static auto of_step(const schedule::Step& step, const F& f) {
     static_assert(std::variant_size_v<schedule::Step> == 16);
@@ -58,34 +58,34 @@ class ScheduleSignature {
   struct Words : BoundedList<std::uint64_t, most> {
     using BoundedList::put;
     void put(std::uint32_t low, std::uint32_t high) noexcept { put(low | std::uint64_t{high} << 32); }
-    /// What the words of a step begin with. False for stages and choices that no word has room for.
+    /// The first word of a step. False if stage or choice do not fit a word.
     [[nodiscard]] bool put_step(std::uint32_t kind, std::uint32_t stage, std::uint64_t choice = 0,
                                 std::uint32_t iter = 0) noexcept;
     void put_all(std::span<const std::uint32_t> list) noexcept;
     [[nodiscard]] std::uint64_t hash() noexcept;
   };
 
-  /// False where a step chooses what it does not have, splits by what no loop is as long as or follows what is no split
-  /// before it, and for more than there is room for.
+  /// Reads a schedule. False if a step selects a choice that does not exist, splits an extent that no loop has, follows
+  /// a step that is not an earlier split, or if something does not fit.
   [[nodiscard]] bool read(const schedule::Schedule& candidate);
 
-  /// What tells structures apart, and no two of one structure.
+  /// The words; they differ between structures and are equal for equal structures.
   [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_.all(); }
   [[nodiscard]] std::uint64_t hash() noexcept { return words_.hash(); }
-  /// The extents of all parts but the first, of all steps that split, one step after the other.
+  /// For all split steps, concatenated: the extents of all parts except the first.
   [[nodiscard]] std::span<const std::int64_t> factors() const noexcept { return factors_.all(); }
-  /// Where the factors of a step begin.
+  /// Position of the first factor of a step.
   [[nodiscard]] std::uint32_t first_factor(std::size_t step) const noexcept {
     return step == 0 ? 0 : factors_end_[step - 1];
   }
-  /// The unroll limits of all steps that choose one.
+  /// The unroll limits of all steps that select one.
   [[nodiscard]] std::span<const std::int64_t> unroll_limits() const noexcept { return limits_.all(); }
 
-  /// Lets the lists of a schedule that is read soon, which lie all over memory, be fetched meanwhile.
+  /// Prefetches the lists of a schedule that will be read soon, which are scattered over memory.
   static void prefetch(const schedule::Schedule& candidate) noexcept;
 
  private:
-  /// `kind`: of the step, by its place in `schedule::Step`.
+  /// `kind` is the step's index in `schedule::Step`.
   template <class S>
   bool sign(const S& s, std::uint32_t kind) {
     using namespace schedule;
@@ -148,21 +148,22 @@ class ScheduleSignature {
     }
   }
 
-  /// Operators are made of the factors so far, which so are part of the structure.
+  /// Adds the factors so far to the structure, because operators are created from them.
   void put_frozen_factors();
 
-  /// False for factors that are refused: below 1, or of more than 2^31 together.
+  /// False for illegal factors: below 1, or with a product above 2^31.
   bool put_factors(std::span<const std::int64_t> factors);
-  /// Puts the leading factors of an earlier step, one less than parts are made, and the product of its other factors.
+  /// Puts the leading factors of an earlier step, one less than the number of parts, and the product of its other
+  /// factors.
   bool put_followed(const schedule::FollowSplit& s);
   bool put_followed(const schedule::FollowFusedSplit& s);
-  /// The factors of a step before this one; none of any other step.
+  /// The factors of an earlier step; empty for any other step.
   [[nodiscard]] std::span<const std::int64_t> factors_of(std::uint32_t step) const noexcept;
 
-  std::size_t step_ = 0;  // that is read
+  std::size_t step_ = 0;  // the current step
   Words words_;
   BoundedList<std::int64_t, most> factors_, limits_;
-  std::uint32_t frozen_ = 0;                     // factors among the words
+  std::uint32_t frozen_ = 0;                     // number of factors among the words
   std::array<std::uint32_t, most> factors_end_;  // by step
 };
 
@@ -187,7 +188,7 @@ TUNEWRIGHT_INLINE void ScheduleSignature::Words::put_all(std::span<const std::ui
 }
 
 TUNEWRIGHT_INLINE std::uint64_t ScheduleSignature::Words::hash() noexcept {
-  // Terms that do not wait for each other, as those of `StableHash` would.
+  // Independent terms, which can be computed in parallel, unlike those of `StableHash`.
   std::uint64_t sum = count, key = 0;
   items[count] = 0;  // completes the last pair
   for (std::uint32_t i = 0; i < count; i += 2) {
@@ -223,7 +224,7 @@ TUNEWRIGHT_INLINE void ScheduleSignature::prefetch(const schedule::Schedule& can
 }
 
 TUNEWRIGHT_INLINE void ScheduleSignature::put_frozen_factors() {
-  if (!factors_.holds_all()) return;  // and nothing is read
+  if (!factors_.holds_all()) return;  // the schedule is rejected
   for (; frozen_ < factors_.count; ++frozen_) words_.put(static_cast<std::uint64_t>(factors_.items[frozen_]));
 }
 
@@ -231,7 +232,7 @@ TUNEWRIGHT_INLINE bool ScheduleSignature::put_factors(std::span<const std::int64
   std::int64_t inner = 1;
   for (const std::int64_t factor : factors) {
     if (factor < 1 || factor > schedule::detail::max_split) return false;
-    inner *= factor;  // of two numbers up to 2^31
+    inner *= factor;  // product of two numbers up to 2^31
     if (inner > schedule::detail::max_split) return false;
     factors_.put(factor);
   }
@@ -253,7 +254,7 @@ TUNEWRIGHT_INLINE bool ScheduleSignature::put_followed(const schedule::FollowFus
   for (const std::uint32_t step : s.sources) {
     const std::span<const std::int64_t> source = factors_of(step);
     if (s.level >= source.size()) return false;
-    product *= source[s.level];  // of two numbers up to 2^31
+    product *= source[s.level];  // product of two numbers up to 2^31
     if (product > schedule::detail::max_split) return false;
   }
   factors_.put(product);

@@ -12,11 +12,11 @@
 
 namespace tunewright::loops {
 
-/// Finds the tensor statements of a lowered nest: those of the nest that code is generated for.
+/// Finds the tensor statements of the nest from which code for a lowered nest is generated.
 class SummaryTensors {
  public:
-  /// One for each statement: the share is that of both sides of its branches, all else, counts among it, is that of the
-  /// first side with an instruction. Pointers lead into the nest, or into what was made of it, which lasts until the
+  /// One per statement: its share is the sum over the sides of branches; all other values, such as counts, are those of
+  /// the first side with an instruction. Pointers refer to the nest, or to an internal copy that is valid until the
   /// next call.
   void find(const loops::LoopNest& nest, std::vector<loops::TensorStatement>& found);
 

@@ -13,15 +13,15 @@
 
 namespace tunewright::loops {
 
-/// Windows, extents of loops and values of axes, as `loops::detail::WindowInference` finds them.
+/// Windows, loop extents and axis values, as `loops::detail::WindowInference` computes them.
 class SummaryWindows : SummaryPass {
  public:
   explicit SummaryWindows(SummaryWork& all) : SummaryPass(all), all_(all) {}
 
-  /// False where lowering refuses.
+  /// False for schedules that lowering rejects.
   [[nodiscard]] bool run();
 
-  /// Once buffers are made: what stood for part of a range becomes the whole.
+  /// Replaces variables that stood for part of a range by the whole one; call it after buffers are created.
   void rename() {
     for (const SummaryWork::Renaming& renaming : all_.renamed) rename(renaming);
   }
@@ -29,23 +29,23 @@ class SummaryWindows : SummaryPass {
  private:
   bool infer(TensorId id);
 
-  /// Hardware indices and virtual threads around an attached stage.
+  /// Enters the hardware indices and virtual threads around an attached stage.
   void enter_target(const StagePlan& plan, Work& w) const;
 
   void find_extents(const StagePlan& plan, Work& w) const;
 
-  /// Variables of all loops; false where lowering refuses.
+  /// Adds the variables of all loops; false for schedules that lowering rejects.
   bool find_loops(TensorId id, const StagePlan& plan, Work& w);
 
   bool find_index(TensorId id, const StagePlan& plan, Work& w, const SchedulePlan::Loop& loop, std::uint32_t& bound);
 
-  /// `to` += the value of an iterator: of a loop its variable, or nothing where it has a single iteration.
+  /// `to` += the value of an iterator: the variable of a loop, or nothing for a single iteration.
   void add_value(FlatIndex& to, const StagePlan& plan, const Work& w, IterId iter, std::int64_t factor = 1) const;
 
-  /// Values of iterators that are no loops, and of axes, which hold the bases of their windows.
+  /// Values of iterators that are not loops, and of axes, which initially hold the bases of their windows.
   void find_values(const StagePlan& plan, Work& w);
 
-  /// Finds the strides of the parts of a split within the whole, and returns the extent of the whole.
+  /// Computes the strides of the parts of a split in the whole; returns the extent of the whole.
   std::int64_t find_strides(const SchedulePlan::Relation& r, const Work& w);
 
   void add_parts(FlatIndex& sum, const StagePlan& plan, const Work& w, const SchedulePlan::Relation& r) const;
@@ -54,19 +54,20 @@ class SummaryWindows : SummaryPass {
 
   Var add_variable(std::int64_t extent, LoopKind kind);
 
-  /// Runs a loop of an attached stage on an index that a loop around the stage binds; false where lowering refuses.
+  /// Runs a loop of an attached stage on an index that a surrounding loop binds; false for schedules that lowering
+  /// rejects.
   bool rebind(TensorId id, Work& w, IterId iter, Var index);
 
   void rename(const SummaryWork::Renaming& renaming);
 
-  /// What the readers inside its loop read of an attached stage.
+  /// Computes the part of an attached stage that readers inside its loop read.
   void find_window(TensorId id, const StagePlan& plan, Work& w);
 
-  /// The terms of fixed variables that an index has in all reads in common, and the range of all others; false where
-  /// there is more to one, or no read.
+  /// The terms of fixed variables that an index has in all reads, and the range of all other terms; false if the reads
+  /// differ in them, or there is no read.
   bool find_reach(std::span<const SchedulePlan::ReadIndex> reads, FlatIndex& base, program::Range& range);
 
-  /// `index` as a sum of terms of fixed variables and a rest of that range; false where a term has both.
+  /// Divides `index` into terms of fixed variables and the range of the rest; false if a term has both.
   bool divide_into_window(const FlatIndex& index, FlatIndex& base, program::Range& range) const;
   void find_uses(const FlatIndex::Term& term, bool& uses_fixed, bool& uses_inner) const;
 
@@ -127,7 +128,7 @@ TUNEWRIGHT_INLINE void SummaryWindows::find_extents(const StagePlan& plan, Work&
 }
 
 TUNEWRIGHT_INLINE bool SummaryWindows::find_loops(TensorId id, const StagePlan& plan, Work& w) {
-  std::uint32_t bound = 0;  // kinds of hardware indices that loops of more than one iteration have
+  std::uint32_t bound = 0;  // bits of the hardware indices that loops with more than one iteration use
   for (const SchedulePlan::Loop& loop : plan.loops) {
     const std::int64_t extent = w.extent[loop.iter];
     if (loop.is_index) {
@@ -146,7 +147,8 @@ TUNEWRIGHT_INLINE bool SummaryWindows::find_index(TensorId id, const StagePlan& 
   LoopKind kind = loop.kind;
   const Var around = w.around(kind);
   if (around != no_var) {
-    // It is one of the threads or blocks already, which share work where they share what is stored.
+    // The stage is executed by one of the threads or blocks already; threads can share its work if they share its
+    // storage.
     const bool shares = plan.is_shared && schedule::is_thread_index(kind);
     if (!shares) kind = LoopKind::Serial;
   }
@@ -183,7 +185,7 @@ TUNEWRIGHT_INLINE void SummaryWindows::find_values(const StagePlan& plan, Work& 
     }
     w.reached[r->whole] = reached;
     FlatIndex& sum = w.axis_values[r->whole];
-    if (r->into_loops || sum.is_plain()) {  // in place, as nothing is joined with the base
+    if (r->into_loops || sum.is_plain()) {  // in place, because no terms are joined with the base
       add_parts(sum, plan, w, *r);
     } else {
       FlatIndex parts;

@@ -13,33 +13,33 @@
 
 namespace tunewright::loops {
 
-/// A summary while it is made of a schedule: its passes share this. What they work out is what `loops::lower` works
-/// out, without names, guards and bodies, in memory that is kept from one schedule to the next.
+/// A summary in construction, shared by its passes. They compute the same as `loops::lower`, without names, guards and
+/// bodies, in memory that is reused between schedules.
 struct SummaryWork {
   using Var = program::Var;
   static constexpr Var no_var = ~Var{0};
 
-  /// A variable that stands for part of another one's range until all windows are known.
+  /// A variable that stands for part of another variable's range until all windows are known.
   struct Renaming {
-    program::TensorId of = 0;  ///< stage
+    program::TensorId of = 0;  ///< its stage
     Var from = 0, to = 0;
   };
   struct Stage {
-    std::vector<std::int64_t> extent;  ///< by IterId
-    std::vector<Var> var;              ///< by IterId; no_var for loops of extent 1
-    std::vector<Var> index;            ///< by IterId of what may be bound: by a loop around, that it runs on; or no_var
-    std::vector<FlatIndex> value;      ///< by IterId, of those that are no loops
-    std::vector<FlatIndex> axis_values;                           ///< by axis; the base of the window at first
-    std::vector<std::int64_t> reached;                            ///< by axis: by the loops, beyond the window too
-    std::vector<FlatIndex> base;                                  ///< of the window, of what is attached
-    std::vector<PackedDimension> packing;                         ///< of what is packed or arranged
-    std::uint32_t kinds_around = 0;                               ///< of those loops around that may be indices; by bit
-    std::array<Var, schedule::loop_kind_names.size()> outermost;  ///< of these, by kind
+    std::vector<std::int64_t> extent;      ///< by IterId
+    std::vector<Var> var;                  ///< by IterId; no_var for loops of extent 1
+    std::vector<Var> index;                ///< by IterId: variable of the surrounding loop that binds it, or no_var
+    std::vector<FlatIndex> value;          ///< by IterId, for those that are not loops
+    std::vector<FlatIndex> axis_values;    ///< by axis; initially the base of the window
+    std::vector<std::int64_t> reached;     ///< by axis: extent covered by the loops, also beyond the window
+    std::vector<FlatIndex> base;           ///< of the window of an attached stage
+    std::vector<PackedDimension> packing;  ///< of a stage with a layout
+    std::uint32_t kinds_around = 0;        ///< kinds of surrounding loops that can be hardware indices; by bit
+    std::array<Var, schedule::loop_kind_names.size()> outermost;  ///< outermost of these, by kind
 
     void enter(Var loop, schedule::LoopKind kind) noexcept;
-    /// Whether a loop around is an index of one of the kinds from `first` to `last`.
+    /// Whether a surrounding loop is an index of one of the kinds from `first` to `last`.
     [[nodiscard]] bool is_inside(schedule::LoopKind first, schedule::LoopKind last) const noexcept;
-    /// The outermost loop around that is an index of this kind, or no_var.
+    /// The outermost surrounding loop that is an index of this kind, or no_var.
     [[nodiscard]] Var around(schedule::LoopKind kind) const noexcept {
       return is_inside(kind, kind) ? outermost[static_cast<std::size_t>(kind)] : no_var;
     }
@@ -48,7 +48,7 @@ struct SummaryWork {
 
   /// Part of an index of a packed buffer.
   struct Piece {
-    std::uint32_t place = 0;  ///< of its loop, from inside
+    std::uint32_t place = 0;  ///< number of its loop, from the innermost
     loops::PackedDimension dimension{};
   };
 
@@ -57,18 +57,18 @@ struct SummaryWork {
   const ScheduleSignature* numbers = nullptr;
   NestSummary summary;
   std::vector<Stage> stages;              ///< by TensorId
-  Var variables = 0;                      ///< as many there are yet
-  std::vector<schedule::LoopKind> kinds;  ///< by variable, with room for all
+  Var variables = 0;                      ///< number of variables so far
+  std::vector<schedule::LoopKind> kinds;  ///< by variable; larger than needed
   std::vector<Renaming> renamed;
-  std::vector<std::int64_t> strides;  ///< of the parts of a split
-  std::vector<char> fixed;            ///< by variable: around the window that is looked for
+  std::vector<std::int64_t> strides;  ///< for the parts of a split
+  std::vector<char> fixed;            ///< by variable: its loop is outside the current window
   std::vector<Piece> pieces;
-  std::vector<std::uint32_t> place_around;  ///< by variable: of loops around a packed read, from inside; or none
+  std::vector<std::uint32_t> place_around;  ///< by variable: number of its loop around a packed read, or none
 
   void start(const SchedulePlan& of, const schedule::Schedule& schedule, const ScheduleSignature& signature);
 };
 
-/// Base of the passes.
+/// Common base of the passes.
 class SummaryPass {
  protected:
   using TensorId = program::TensorId;
@@ -84,7 +84,7 @@ class SummaryPass {
 
   [[nodiscard]] std::int64_t extent_of(Var var) const noexcept { return summary_.indices.extents[var]; }
 
-  /// Calls `f(variable, loop)` for all loops around an attached stage that run, from inside.
+  /// Calls `f(variable, loop)` for all loops around an attached stage with more than one iteration, from the innermost.
   template <class F>
   void for_each_loop_around(TensorId id, const F& f) const {
     for (const StagePlan* plan = &plan_.stages[id]; plan->is_attached; plan = &plan_.stages[plan->target]) {
@@ -95,7 +95,7 @@ class SummaryPass {
     }
   }
 
-  /// An index over the loops around what reads; `room` for it where it is no axis.
+  /// An index over the loops around the reader; `room` stores it if it is not an axis.
   [[nodiscard]] const FlatIndex& over_loops(const SchedulePlan::ReadIndex& read, FlatIndex& room) const;
 
   const SchedulePlan& plan_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The C++ bindings of MPI 2 are gone from newer libraries.
+// Newer MPI libraries no longer have the C++ bindings of MPI 2.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -25,14 +25,14 @@
 
 namespace tunewright::measurers::mpi {
 
-/// Frames to and from one other rank: each is a message whose tag is the kind.
+/// Frames to and from one other rank: each is one MPI message, whose tag is the kind of the frame.
 ///
-/// Nothing here blocks in MPI, whose waiting keeps a processor busy: it asks, and sleeps for up to half a millisecond.
-/// Sending never waits for the other end, unless 64 MiB are on the way.
+/// It never blocks in MPI, because MPI waits by polling, which keeps a processor busy: it tests for messages and sleeps
+/// for up to half a millisecond. Sending waits for the other end only while more than 64 MiB are in transit.
 class RankLink final : public remote::FrameCarrier {
  public:
-  /// `process`: of the other rank where it is on this host, else 0; its end is noticed at once. Payloads of more than
-  /// `receive_limit` bytes are dropped and are errors.
+  /// `process` is the process of the other rank if that runs on this host, so that its end is noticed at once;
+  /// otherwise 0. Payloads of more than `receive_limit` bytes are dropped and reported as errors.
   RankLink(MPI_Comm communicator, int rank, pid_t process, std::size_t receive_limit)
       : communicator_(communicator), rank_(rank), process_(process), receive_limit_(receive_limit) {}
   RankLink(RankLink&&) = default;
@@ -40,14 +40,14 @@ class RankLink final : public remote::FrameCarrier {
   void send(remote::FrameKind kind, std::span<const char> payload, Seconds timeout) override;
   [[nodiscard]] remote::Frame receive(Seconds timeout) override;
 
-  /// Tells the other end that there is nothing more, without waiting for it to hear that. `finalize`: every rank is
-  /// there to leave MPI together.
+  /// Sends the end of the conversation without waiting until it is received. `finalize`: all ranks are alive and will
+  /// finalize MPI together.
   void close(bool finalize);
-  /// Whether nothing is on the way to the other end, or it has ended.
+  /// Whether no message is in transit to the other end, or the other end has ended.
   [[nodiscard]] bool all_taken();
-  /// Whether `close` of the other end said that all ranks leave together.
+  /// Whether the other end's `close` said that all ranks finalize MPI together.
   [[nodiscard]] bool finalizes() const noexcept { return finalizes_; }
-  /// Whether the other rank has ended, as far as this host can tell.
+  /// Whether the other rank is known to have ended; only ranks on this host can be checked.
   [[nodiscard]] bool gone() const noexcept;
   [[nodiscard]] pid_t process() const noexcept { return process_; }
 
@@ -71,21 +71,21 @@ class RankLink final : public remote::FrameCarrier {
 /// The ranks of an MPI program: rank 0 tunes, the others measure.
 ///
 ///   int main() {
-///     measurers::mpi::World world;             // before there are threads
+///     measurers::mpi::World world;             // before any thread exists
 ///     if (!world.is_manager()) return world.serve();
 ///     Tuner<...> tuner{{.measurer = {.world = &world}}};
 ///     ...
 ///   }
 ///
-/// Making it starts MPI, after forking the process that kernels run in: a fork after that would copy MPI's state. It is
-/// made once, and used by the thread that made it. Its messages travel on a communicator of their own. Ranks that share
-/// a host and the set of processors they may use divide them evenly; what mpirun binds stays as bound.
+/// The constructor starts MPI, after it has forked the process that runs kernels: a later fork would copy MPI's state.
+/// Construct it once and use it only from the constructing thread. Its messages use a communicator of their own. Ranks
+/// on one host that may use the same processors divide these evenly; processors bound by mpirun stay bound.
 ///
-/// Leaving the scope ends the other ranks, lost ones that live among them, and MPI where none was lost. With one lost
-/// MPI cannot be left in order; processes then end without it.
+/// The destructor ends the other ranks, including lost ones that still live, and finalizes MPI unless a rank was lost:
+/// MPI cannot finalize then, and processes end without it.
 ///
-/// Errors: `std::logic_error` for a second one, and for a call that is the other side's; `std::runtime_error` when MPI
-/// fails, or cannot be used by a program with threads.
+/// Errors: `std::logic_error` for a second object and for calls of the other role; `std::runtime_error` if MPI fails,
+/// or does not support programs with threads.
 class World {
  public:
   World();
@@ -95,32 +95,32 @@ class World {
 
   [[nodiscard]] bool is_manager() const noexcept { return rank_ == 0; }
   [[nodiscard]] int rank() const noexcept { return rank_; }
-  /// Ranks, the manager among them.
+  /// Number of ranks, including the manager.
   [[nodiscard]] int size() const noexcept { return size_; }
 
-  /// Measures for the manager until it ends; what a rank other than 0 does. Options without processors get this rank's.
-  /// Returns what `main` is to return: 0, or 1 after printing what went wrong to standard error.
+  /// Measures for the manager until it ends: the task of every rank but 0. Options without processors get those of this
+  /// rank. Returns the value for `main` to return: 0, or 1 after printing the error to standard error.
   int serve(remote::ServeOptions options = {});
 
-  /// What messages travel on; `MPI_COMM_WORLD` is the program's.
+  /// The communicator of the library's messages; `MPI_COMM_WORLD` is left to the program.
   [[nodiscard]] MPI_Comm communicator() const noexcept { return communicator_; }
 
-  // For the manager.
+  // For the manager only.
 
-  /// The conversation with a rank, which begins with the first call.
+  /// The conversation with a rank; the first call starts it.
   [[nodiscard]] remote::Conversation& worker(int rank, Seconds timeout);
-  /// A rank that has sent something, waited for at most so long.
+  /// A rank whose message has arrived; waits for at most `timeout`.
   [[nodiscard]] std::optional<int> wait(Seconds timeout);
-  /// The key of the task that a rank is ready for, whichever measurer made it so; 0: none.
+  /// Key of the task that a rank is prepared for, shared by all measurers; 0: none.
   [[nodiscard]] std::uint64_t& task_key(int rank) { return peers_.at(static_cast<std::size_t>(rank)).task_key; }
-  /// Takes a rank for lost; the text is why, as first told.
+  /// Marks a rank as lost; only the first reason is kept.
   void lose(int rank, const std::string& reason);
   [[nodiscard]] const std::optional<std::string>& lost(int rank) const {
     return peers_.at(static_cast<std::size_t>(rank)).lost;
   }
-  /// Whether a rank has ended, as far as this host can tell.
+  /// Whether a rank is known to have ended; only ranks on this host can be checked.
   [[nodiscard]] bool gone(int rank) const { return peers_.at(static_cast<std::size_t>(rank)).link.gone(); }
-  /// Its process where it is on this host, else 0.
+  /// The rank's process if it is on this host, else 0.
   [[nodiscard]] pid_t process(int rank) const { return peers_.at(static_cast<std::size_t>(rank)).link.process(); }
 
  private:
@@ -132,13 +132,13 @@ class World {
   };
 
   [[nodiscard]] std::vector<int> share_of_processors(MPI_Comm on_this_host) const;
-  /// The rank, or one of all for `MPI_ANY_SOURCE`, whose message is there.
-  [[nodiscard]] std::optional<int> heard_of(int rank) const;
+  /// The rank of an arrived message: `rank` itself or, for `MPI_ANY_SOURCE`, any.
+  [[nodiscard]] std::optional<int> probe(int rank) const;
 
   std::unique_ptr<remote::Worker> worker_;
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
-  std::vector<Peer> peers_;  // by rank; a worker uses the manager's alone
+  std::vector<Peer> peers_;  // indexed by rank; a worker uses only the manager's
   std::vector<int> processors_;
 };
 
@@ -173,7 +173,7 @@ inline void require_success(int status, const char* call) {
   throw std::runtime_error(std::string(call) + ": " + text.data());
 }
 
-/// Sleeps a little longer each time.
+/// Sleeps a little longer with each call.
 class Pause {
  public:
   void operator()() {
@@ -195,7 +195,7 @@ TUNEWRIGHT_INLINE void RankLink::reap() {
     int done = 0;
     if (MPI_Test(&at->request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
       throw remote::Disconnected("MPI reports that a message to it failed");
-    if (done == 0) return;  // messages to one rank are taken in order
+    if (done == 0) return;  // messages to one rank arrive in order
     outgoing_bytes_ -= at->bytes.size();
     at = outgoing_.erase(at);
   }
@@ -238,7 +238,7 @@ TUNEWRIGHT_INLINE remote::Frame RankLink::receive(Seconds timeout) {
   }
   int bytes = 0;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
-  // What is too long is received as well, or it would be found again for ever; MPI has no way to drop it.
+  // A message that is too long is received as well, since MPI cannot drop it and it would block all later ones.
   remote::Frame frame{static_cast<remote::FrameKind>(status.MPI_TAG),
                       std::vector<char>(static_cast<std::size_t>(std::max(bytes, 0)))};
   if (MPI_Mrecv(frame.payload.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -273,7 +273,7 @@ TUNEWRIGHT_INLINE World::World() {
   world::require_success(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &threads), "MPI_Init_thread");
   if (threads < MPI_THREAD_FUNNELED)
     throw std::runtime_error("this MPI allows no threads, which rank 0 compiles with; build or choose one that does");
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // what belongs to no communicator is reported there
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // errors without a communicator are reported there
   world::require_success(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(communicator_, &rank_);
@@ -285,15 +285,17 @@ TUNEWRIGHT_INLINE World::World() {
   int count = 0;
   MPI_Comm_size(on_this_host, &count);
   const std::array<int, 2> own{rank_, static_cast<int>(::getpid())};
-  std::vector<std::array<int, 2>> near(static_cast<std::size_t>(count));
-  world::require_success(MPI_Allgather(own.data(), 2, MPI_INT, near.data(), 2, MPI_INT, on_this_host), "MPI_Allgather");
+  std::vector<std::array<int, 2>> local_processes(static_cast<std::size_t>(count));
+  world::require_success(MPI_Allgather(own.data(), 2, MPI_INT, local_processes.data(), 2, MPI_INT, on_this_host),
+                         "MPI_Allgather");
   processors_ = share_of_processors(on_this_host);
   MPI_Comm_free(&on_this_host);
 
   for (int rank = 0; rank < size_; ++rank) {
-    const auto at = std::find_if(near.begin(), near.end(), [&](const auto& one) { return one[0] == rank; });
-    // In another container a number may be nobody's.
-    const pid_t process = at != near.end() && ::kill((*at)[1], 0) == 0 ? (*at)[1] : 0;
+    const auto at =
+        std::find_if(local_processes.begin(), local_processes.end(), [&](const auto& one) { return one[0] == rank; });
+    // In another container this number may belong to no process.
+    const pid_t process = at != local_processes.end() && ::kill((*at)[1], 0) == 0 ? (*at)[1] : 0;
     peers_.push_back({RankLink(communicator_, rank, process,
                                is_manager() ? remote::reply_limit_bytes : remote::request_limit_bytes)});
   }
@@ -312,7 +314,7 @@ TUNEWRIGHT_INLINE std::vector<int> World::share_of_processors(MPI_Comm on_this_h
                          "MPI_Allgather");
   std::size_t sharing = 0, before = 0;
   for (const auto& [rank, set] : all) {
-    if (rank == 0 || set != own[1]) continue;  // the manager compiles on what is left of time
+    if (rank == 0 || set != own[1]) continue;  // the manager compiles in the remaining time
     ++sharing;
     if (rank < own[0]) ++before;
   }
@@ -340,7 +342,7 @@ TUNEWRIGHT_INLINE World::~World() {
         if (link.gone()) continue;
         link.close(finalize);
         told.push_back(&link);
-      } catch (const std::exception&) {  // it ends by itself when it misses this process
+      } catch (const std::exception&) {  // it ends by itself when it finds this process gone
       }
     }
     for (int turn = 0; turn < 2000 && !told.empty(); ++turn) {
@@ -382,7 +384,7 @@ TUNEWRIGHT_INLINE remote::Conversation& World::worker(int rank, Seconds timeout)
   return *peer.conversation;
 }
 
-TUNEWRIGHT_INLINE std::optional<int> World::heard_of(int rank) const {
+TUNEWRIGHT_INLINE std::optional<int> World::probe(int rank) const {
   int there = 0;
   MPI_Status status;
   world::require_success(MPI_Iprobe(rank, MPI_ANY_TAG, communicator_, &there, &status), "MPI_Iprobe");
@@ -392,17 +394,17 @@ TUNEWRIGHT_INLINE std::optional<int> World::heard_of(int rank) const {
 TUNEWRIGHT_INLINE std::optional<int> World::wait(Seconds timeout) {
   const auto start = std::chrono::steady_clock::now();
   for (world::Pause pause;;) {
-    const std::optional<int> any = heard_of(MPI_ANY_SOURCE);
+    const std::optional<int> any = probe(MPI_ANY_SOURCE);
     if (any) {
       if (!lost(*any)) return any;
-      // What a rank says that was given up already is nobody's.
+      // Messages of a rank that is already lost are discarded.
       try {
         static_cast<void>(peers_[static_cast<std::size_t>(*any)].link.receive(Seconds(0)));
       } catch (const std::exception&) {
       }
-      // However much it says, the others are heard.
+      // A lost rank that keeps sending must not hide the messages of the others.
       for (int rank = 1; rank < size_; ++rank) {
-        if (!lost(rank) && heard_of(rank)) return rank;
+        if (!lost(rank) && probe(rank)) return rank;
       }
     }
     if (std::chrono::steady_clock::now() - start >= timeout) return std::nullopt;

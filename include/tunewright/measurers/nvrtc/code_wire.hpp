@@ -13,12 +13,12 @@
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// Device code as it travels to the process that runs it: as the object file of a kernel.
+/// Serialization of device code for the process that runs it, in place of a kernel's object file.
 namespace tunewright::measurers::nvrtc {
 
 [[nodiscard]] codegen::Kernel as_kernel(const codegen::DeviceCode& code);
 
-/// The other end; `image` looks into what was read.
+/// The deserialized code; `image` points into the bytes that were read.
 struct CodeView {
   struct Launch {
     codegen::DeviceLaunch launch;

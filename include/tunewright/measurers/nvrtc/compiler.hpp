@@ -17,17 +17,17 @@
 
 namespace tunewright::measurers::nvrtc {
 
-/// Why a driver of version `driver` (1000 * major + 10 * minor) cannot load what the compiler makes; empty if it can.
-/// Machine code loads with every driver of its major version of CUDA and with newer ones.
+/// The reason why a driver of version `driver` (1000 * major + 10 * minor) cannot load the compiler's code; empty if it
+/// can. A driver loads machine code of its own major version of CUDA and of older ones.
 [[nodiscard]] std::string too_old(int driver, const codegen::NvrtcVersion& compiler);
 
-/// Turns a loop nest into code for one target, as a compile team asks for it.
+/// Compiles loop nests for one target; used by `CompileTeam`.
 class Compiler {
  public:
   Compiler(Target target, codegen::CudaOptions options, std::vector<std::string> flags)
       : target_(std::move(target)), options_(options), flags_(std::move(flags)) {}
 
-  /// What the target cannot run is an `InvalidSchedule` and never reaches the compiler.
+  /// A nest that the target cannot run is an `InvalidSchedule` and is not compiled.
   [[nodiscard]] std::variant<codegen::DeviceCode, Failure> code(const loops::LoopNest& nest) const;
   [[nodiscard]] std::variant<codegen::Kernel, Failure> compile(const loops::LoopNest& nest) const;
 

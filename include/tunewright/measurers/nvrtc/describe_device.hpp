@@ -9,8 +9,8 @@
 
 namespace tunewright::measurers::nvrtc {
 
-/// What the driver tells of `device`, one of `count`. Throws `DriverError` when it does not even tell name, memory and
-/// its own version; of the rest, what it does not know stays 0.
+/// The driver's facts about `device`, one of `count`. Throws `DriverError` if name, memory or driver version cannot be
+/// read; other facts that the driver does not know are 0.
 [[nodiscard]] inline DeviceFacts describe(const Driver& driver, CUdevice device, int count) {
   DeviceFacts facts;
   facts.device_count = count;

@@ -29,8 +29,8 @@
 
 namespace tunewright::measurers::nvrtc {
 
-/// The side of a device's worker: owns the context, answers the requests of `Sandbox`. The driver is loaded with
-/// the first request, so that a machine without one is told in answer to it.
+/// The worker process of one device: owns the context and answers the requests of `Sandbox`. It loads the driver at the
+/// first request, so that a missing driver is reported in the answer.
 class DeviceChild {
  public:
   DeviceChild(int socket, std::string library, int ordinal)
@@ -39,8 +39,8 @@ class DeviceChild {
   /// Answers requests until the tuner closes its end.
   void serve();
 
-  /// What an error of the driver says about the kernel that was run. After most of them the context is of no
-  /// more use: those are `RunError` and `OutOfBounds`, upon which `Sandbox` replaces the worker.
+  /// The fault that an error of the driver means for the kernel that was run. After `RunError` and `OutOfBounds` the
+  /// context is mostly unusable, so `Sandbox` replaces the worker.
   [[nodiscard]] static Fault fault_of(CUresult result) noexcept;
 
  private:
@@ -77,7 +77,7 @@ class DeviceChild {
     DeviceMemory memory;
     std::vector<char> contents;
   };
-  /// A program with the memory it runs on.
+  /// A program and the memory that it runs on.
   struct Bound {
     std::unique_ptr<Module> module;
     std::vector<Launch> launches;
@@ -85,7 +85,7 @@ class DeviceChild {
     std::vector<std::unique_ptr<Packed>> packed;
     double checked_call_seconds = 0;
   };
-  /// Calls timed on the device, between two events.
+  /// Calls that are timed on the device, between two events.
   struct Calls {
     DeviceChild& child;
     Bound& bound;
@@ -123,19 +123,19 @@ class DeviceChild {
 
   [[nodiscard]] double time(Bound& bound, unsigned calls) const;
 
-  /// One call on fresh inputs and poisoned outputs and workspace.
+  /// Calls the kernel once on fresh inputs and poisoned outputs and workspace, and compares the outputs.
   void check(Bound& bound);
 
   void check_zones(const Bound& bound) const;
 
-  /// Fills as much memory as the second-level cache holds, twice over. Nothing waits for that: a kernel that is started
-  /// meanwhile follows at once, so that its time holds no wait for the processor.
+  /// Overwrites twice the size of the L2 cache. Nothing waits for that: a kernel launched meanwhile follows at once, so
+  /// that its time includes no wait for the host.
   void flush(const Protocol& protocol);
 
   int socket_;
   std::string library_;
   int ordinal_;
-  std::unique_ptr<Driver> driver_;  // before what lives in it
+  std::unique_ptr<Driver> driver_;  // declared before what lives in it
   DeviceFacts facts_;
   std::array<CUevent, 2> events_{};
   sandbox::Mapping mapping_;
@@ -213,7 +213,7 @@ TUNEWRIGHT_INLINE void DeviceChild::answer(const sandbox::Request& request, sand
     case Kind::Measure: {
       Bound bound = load_and_check(mapping);
       Protocol protocol = request.protocol;
-      // The first call may be slow for what has nothing to do with the kernel: a clock that rises, code that is loaded.
+      // The first call may be slow for reasons that have nothing to do with the kernel: rising clocks, loading of code.
       protocol.partial_call_seconds = std::numeric_limits<double>::infinity();
       report(sandbox::time_kernel(protocol, request.best_seconds, bound.checked_call_seconds, Calls{*this, bound},
                                   [&] { flush(request.protocol); }),

@@ -11,10 +11,10 @@
 
 namespace tunewright::measurers::nvrtc {
 
-/// What the driver says of a device; plain data, because it comes from another process.
+/// The driver's facts about a device; plain data, because they come from another process.
 struct DeviceFacts {
   std::array<char, 96> name{};
-  std::int32_t device_count = 0;  ///< of the machine, this one among them
+  std::int32_t device_count = 0;  ///< in the machine, including this one
   std::int32_t driver = 0;        ///< version it supports, 1000 * major + 10 * minor
   std::int32_t major = 0;         ///< of the compute capability
   std::int32_t minor = 0;
@@ -23,30 +23,30 @@ struct DeviceFacts {
   std::int32_t max_threads_per_block = 0;
   std::int32_t max_threads_per_multiprocessor = 0;
   std::int32_t max_blocks_per_multiprocessor = 0;
-  std::int32_t shared_bytes_per_block = 0;      ///< that any kernel gets
-  std::int32_t max_shared_bytes_per_block = 0;  ///< that a kernel can ask for
+  std::int32_t shared_bytes_per_block = 0;      ///< available to any kernel
+  std::int32_t max_shared_bytes_per_block = 0;  ///< available on request
   std::int32_t shared_bytes_per_multiprocessor = 0;
   std::int32_t registers_per_block = 0;
   std::int32_t registers_per_multiprocessor = 0;
   std::int32_t l2_bytes = 0;
-  std::int32_t clock_khz = 0;  ///< at most
+  std::int32_t clock_khz = 0;  ///< maximum
   std::int32_t memory_clock_khz = 0;
   std::int32_t memory_bus_bits = 0;
   std::uint64_t memory_bytes = 0;
 
   [[nodiscard]] std::string architecture() const;
-  /// E.g. "NVIDIA H200, sm_90a, driver 13.0, 1980/3201 MHz": the clocks of multiprocessors and memory, at most.
+  /// E.g. "NVIDIA H200, sm_90a, driver 13.0, 1980/3201 MHz"; the maximum clocks of multiprocessors and memory.
   [[nodiscard]] std::string identity() const;
 };
 
-/// Lanes for float32 arithmetic of a multiprocessor, by compute capability.
+/// Float32 lanes of a multiprocessor, by compute capability.
 [[nodiscard]] constexpr int fp32_lanes(int major, int minor) noexcept {
   if (major == 7 || (major == 8 && minor == 0)) return 64;
   return 128;
 }
 
-/// The device as a target; its peaks follow from the clocks it allows. `threads` stays 1: kernels run on the
-/// device.
+/// The device as a target; its peaks are computed from the maximum clocks. `threads` stays 1, because kernels run on
+/// the device.
 [[nodiscard]] Target target_of(const DeviceFacts& facts);
 
 }  // namespace tunewright::measurers::nvrtc
@@ -92,7 +92,7 @@ TUNEWRIGHT_INLINE Target target_of(const DeviceFacts& facts) {
   const double lanes = fp32_lanes(facts.major, facts.minor) * static_cast<double>(target.multiprocessors);
   target.peak_fp32_gflops = 2 * lanes * facts.clock_khz * 1e-6;
   const unsigned capability = count(facts.major) * 10 + count(facts.minor);
-  // The GTX series of compute capability 7.5 has no tensor units.
+  // The GTX series of compute capability 7.5 has no tensor cores.
   if (target.name.find("GTX") == std::string::npos) {
     target.tensor_units = tensor_cores_of(capability);
     target.peak_tensor_gflops = tensor_operations_per_cycle(capability, target.name) *

@@ -10,26 +10,25 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// What a device cannot run, told before it is asked to.
+/// Device limits, checked before launching.
 namespace tunewright::measurers::nvrtc {
 
-/// The limit that a launch exceeds, in words, or an empty string. Limits of `target` that are 0 are not known
-/// and not checked.
+/// Names the limit that a launch exceeds, or is empty. Limits of `target` that are 0 are unknown and not checked.
 [[nodiscard]] std::string exceeded_limit(const codegen::DeviceLaunch& launch, const Target& target);
 [[nodiscard]] std::string exceeded_limit(const codegen::DeviceProgram& program, const Target& target);
 
-/// Registers that a block of `threads` threads takes: whole warps, in units of 256.
+/// Registers allocated to a block of `threads` threads: whole warps, in units of 256 registers.
 [[nodiscard]] constexpr std::int64_t registers_of_block(std::int64_t registers, std::int64_t threads) noexcept {
   const std::int64_t a_warp = (registers * 32 + 255) / 256 * 256;
   return a_warp * ((threads + 31) / 32);
 }
 
-/// The same for what only the compiler's report tells: `registers` of a thread, not positive if not known.
+/// The same for what only the compiler reports: `registers` per thread, not positive if unknown.
 [[nodiscard]] std::string exceeded_registers(const codegen::DeviceLaunch& launch, std::int64_t registers,
                                              const Target& target);
 
-/// Whether code for `architecture` runs on a device of compute capability `major`.`minor`: PTX on its own version
-/// and newer ones, a cubin within its major version on its minor one and above; "sm_90a" only on 9.0.
+/// Whether code for `architecture` runs on a device of compute capability `major`.`minor`: PTX runs on its own version
+/// and newer ones, a cubin on its own minor version and higher ones of the same major version, "sm_90a" only on 9.0.
 [[nodiscard]] bool runs_on(const std::string& architecture, codegen::DeviceFormat format, int major, int minor);
 
 }  // namespace tunewright::measurers::nvrtc

@@ -15,11 +15,11 @@
 
 namespace tunewright::measurers::nvrtc {
 
-/// Memory of the device between two red zones with a known pattern, which are compared after a run: a device
-/// traps only where a whole allocation ends. Aligned to 256 bytes.
+/// Device memory between two red zones with a known pattern, which are compared after a run because a device traps only
+/// at the end of a whole allocation. Aligned to 256 bytes.
 class DeviceMemory {
  public:
-  static constexpr std::size_t zone = 4096;  ///< bytes on either side
+  static constexpr std::size_t zone = 4096;  ///< bytes on each side
   static constexpr unsigned char zone_pattern = 0xA5;
   static constexpr unsigned char unwritten = 0xFF;  ///< not a number in every floating-point type
 
@@ -43,7 +43,7 @@ class DeviceMemory {
   }
   void fill_zones() const;
 
-  /// What was written next to the buffer, in words; nothing when it is untouched.
+  /// Describes a write into a red zone; empty if both are intact.
   [[nodiscard]] std::optional<std::string> damage() const;
 
  private:

@@ -18,30 +18,29 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/zygote.hpp"
 
-/// The process that workers of devices are forked from.
+/// The process from which the workers of devices are forked.
 namespace tunewright::measurers::nvrtc {
 
-/// What a new worker is told first. The descriptor that comes along holds the environment, as texts "NAME=value".
+/// The first message to a new worker. The attached descriptor holds the environment as strings "NAME=value".
 struct Introduction {
   std::int32_t device = 0;
   std::array<char, 1024> library{};
 };
 
-/// The texts of this process's environment.
+/// The strings of this process's environment.
 [[nodiscard]] std::vector<std::string> environment();
 
-/// Tells a worker at the other end of `socket` which device and driver it is for, and with which environment. Throws
-/// `std::invalid_argument` for a path of the driver that is too long.
+/// Tells the worker at the other end of `socket` its device, driver and environment. Throws `std::invalid_argument` if
+/// the path of the driver is too long.
 void introduce(int socket, int device, const std::string& library, const std::vector<std::string>& environment);
 
-/// The worker's side of `introduce`, and all that follows.
+/// The worker's side of `introduce`; then answers requests.
 void serve_device(int socket);
 
-/// The zygote of all devices' workers of this process, forked when it is first asked for and kept until the process
-/// ends.
+/// The zygote of all device workers of this process, forked by the first call and kept until the process ends.
 ///
-/// One for all measurers, since a process that has started the driver can fork none that uses it: NVRTC starts it,
-/// where there is one, with the first program that it compiles, and measurers are made after others have run.
+/// All measurers share it, because a process that has started the driver cannot fork one that uses it: NVRTC starts an
+/// installed driver with the first program that it compiles, and measurers may be constructed after others have run.
 [[nodiscard]] std::shared_ptr<sandbox::Zygote> device_zygote();
 
 }  // namespace tunewright::measurers::nvrtc
@@ -73,7 +72,7 @@ TUNEWRIGHT_INLINE void introduce(int socket, int device, const std::string& libr
   writer.put(environment.size());
   for (const std::string& text : environment) writer.put_text(text);
   const sandbox::Descriptor contents = sandbox::share(writer.bytes());
-  // Where the worker is gone, the first request says so.
+  // If the worker is gone, the first request reports it.
   static_cast<void>(sandbox::send_record(socket, introduction, contents.get()));
 }
 

@@ -11,11 +11,11 @@
 
 #include "tunewright/detail/config.hpp"
 
-/// The CUDA driver, found when a program runs: only types come from its header, so a program built with the
-/// toolkit starts on a machine without a GPU.
+/// The CUDA driver, loaded at run time: only types come from its header, so a program built with the toolkit starts on
+/// a machine without a GPU.
 namespace tunewright::measurers::nvrtc {
 
-/// There is no driver, no device, or none that can be used; the message says what to do.
+/// There is no driver, no device, or no usable one; the message says what to do.
 class NoDevice : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -31,8 +31,8 @@ class DriverError : public std::runtime_error {
   CUresult result_;
 };
 
-/// The functions used here, with the types they have under these names in every driver since CUDA 11. (The
-/// header renames some to newer versions, which older drivers lack.)
+/// The functions used here, with the types that they have under these names in every driver since CUDA 11. (The header
+/// renames some to newer versions, which older drivers lack.)
 struct DriverFunctions {
   CUresult (*init)(unsigned flags) = nullptr;
   CUresult (*driver_version)(int* version) = nullptr;
@@ -65,7 +65,7 @@ struct DriverFunctions {
   CUresult (*error_text)(CUresult result, const char** text) = nullptr;
 };
 
-/// The driver of this process. Made in the process that uses the device: a context does not survive a fork.
+/// The driver in this process. Construct it in the process that uses the device: a context does not survive a fork.
 class Driver {
  public:
   static constexpr const char* system_library = "libcuda.so.1";
@@ -76,7 +76,7 @@ class Driver {
   [[nodiscard]] const DriverFunctions& functions() const noexcept { return functions_; }
   [[nodiscard]] const DriverFunctions* operator->() const noexcept { return &functions_; }
 
-  /// Throws `DriverError` saying what failed unless `result` is a success.
+  /// Throws `DriverError` with `what` and the driver's reason unless `result` is a success.
   void check(CUresult result, const std::string& what) const {
     if (result != CUDA_SUCCESS) throw DriverError(result, what + ": " + text(result));
   }

@@ -16,8 +16,8 @@
 
 namespace tunewright::measurers::nvrtc {
 
-/// One process a device, each with a context of its own and with the environment of when this was made. They come from
-/// `device_zygote()`.
+/// One process per device, each with its own context and with the environment at the time of construction. They are
+/// forked from `device_zygote()`.
 class Workers {
  public:
   Workers(std::vector<int> devices, const std::string& library);
@@ -26,17 +26,17 @@ class Workers {
   [[nodiscard]] std::size_t size() const noexcept { return devices_.size(); }
   [[nodiscard]] Sandbox& sandbox(std::size_t position) { return *sandboxes_.at(position); }
 
-  /// What device number `devices()[position]` is. Throws `NoDevice`.
+  /// The facts of device number `devices()[position]`. Throws `NoDevice`.
   [[nodiscard]] const DeviceFacts& facts(std::size_t position);
 
-  /// The facts of all, which must be of one kind: their latencies go into one history. Throws `NoDevice`, or
-  /// `std::invalid_argument` for devices that differ.
+  /// The facts common to all devices, which must be of one kind because their latencies go into one history. Throws
+  /// `NoDevice`, or `std::invalid_argument` for devices that differ.
   [[nodiscard]] const DeviceFacts& common_facts();
 
  private:
   std::vector<int> devices_;
   std::vector<std::unique_ptr<Sandbox>> sandboxes_;
-  std::vector<std::unique_ptr<DeviceFacts>> facts_;  // by position, once asked for
+  std::vector<std::unique_ptr<DeviceFacts>> facts_;  // by position; null until requested
 };
 
 }  // namespace tunewright::measurers::nvrtc

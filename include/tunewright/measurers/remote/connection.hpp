@@ -15,21 +15,22 @@
 
 namespace tunewright::measurers::remote {
 
-/// A worker that a command started, and the conversation with it. The command gets a session of its own, so that
-/// Ctrl-C is not for it, and its standard error stays that of this program.
+/// A worker that a command started, and the conversation with it. The command runs in its own session, so that Ctrl-C
+/// does not reach it; it shares the standard error of this program.
 ///
-/// Every call throws `Disconnected` or `ProtocolError` when there is no going on; the worker is of no use then.
+/// Every call throws `Disconnected` or `ProtocolError` if the conversation cannot continue; the worker is then
+/// unusable.
 class Connection {
  public:
-  /// Starts the command and waits for the worker to introduce itself. Throws `std::system_error` when the command
-  /// cannot be started.
+  /// Starts the command and waits for the worker's first message. Throws `std::system_error` if the command cannot be
+  /// started.
   Connection(const std::vector<std::string>& command, Seconds timeout);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  /// Closes the worker's input, which ends it, and ends what is left of the command after a second.
+  /// Closes the worker's input, which ends it, and kills the remaining processes of the command after a second.
   ~Connection();
 
-  /// What is said to the worker, and what it answers.
+  /// The conversation with the worker.
   [[nodiscard]] Conversation& worker() noexcept { return *worker_; }
   [[nodiscard]] const Device& device() const noexcept { return worker_->device(); }
   [[nodiscard]] pid_t process() const noexcept { return process_; }
@@ -82,7 +83,7 @@ TUNEWRIGHT_INLINE Connection::Connection(const std::vector<std::string>& command
   const int error = ::posix_spawnp(&process_, arguments[0], &actions, &attributes, arguments.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
-  theirs.close();  // else its end would never be seen
+  theirs.close();  // otherwise the end of the command would not be noticed
   if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start '" + command.front() + "'");
 
   stream_ = std::make_unique<FrameStream>(socket_.get(), socket_.get(), reply_limit_bytes);
@@ -106,7 +107,7 @@ TUNEWRIGHT_INLINE void Connection::end() noexcept {
       break;
     ::usleep(5000);
   }
-  ::kill(-process_, SIGKILL);  // its session: what the command started
+  ::kill(-process_, SIGKILL);  // the whole session, including processes that the command started
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
   process_ = -1;

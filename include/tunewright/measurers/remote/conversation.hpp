@@ -14,16 +14,17 @@ namespace tunewright::measurers::remote {
 
 /// The host's side of the protocol, over a carrier that it does not own.
 ///
-/// Every call throws `Disconnected` or `ProtocolError` when there is no going on; the worker is of no use then.
+/// Every call throws `Disconnected` or `ProtocolError` if the conversation cannot continue; the worker is then
+/// unusable.
 class Conversation {
  public:
-  /// Waits for the worker to introduce itself. `timeout` is also how long it may take to accept a message.
+  /// Waits for the worker's first message. `timeout` also limits how long sending a message may take.
   Conversation(FrameCarrier& carrier, Seconds timeout);
 
   [[nodiscard]] const Device& device() const noexcept { return device_; }
 
-  /// Makes the worker ready for kernels of a task; `data` are asked for only if it has not got them. Throws
-  /// `std::invalid_argument` with the worker's words when it refuses the task.
+  /// Prepares the worker for kernels of a task; `data` are transferred only if the worker lacks them. Throws
+  /// `std::invalid_argument` with the worker's message if it refuses the task.
   void set_task(const SetTask& task, std::span<const char> data);
 
   void send(const MeasureRequest& request) { carrier_.send(FrameKind::Measure, to_bytes(request), timeout_); }

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-/// Values as bytes that two machines agree on: numbers in their own width, little end first; booleans as one byte;
-/// texts and vectors behind their count in 32 bits; a struct as its members in the order in which `fields(archive,
-/// value)` names them. docs/design/remote_protocol.md tells which struct is which message.
+/// Serialization that does not depend on the machine: numbers in their own width, little-endian; booleans as one byte;
+/// strings and vectors after their length in 32 bits; a struct as its members in the order of `fields(archive, value)`.
+/// docs/design/remote_protocol.md lists the structs of all messages.
 namespace tunewright::measurers::remote {
 
-/// Bytes that do not follow the protocol; the message says how.
+/// Bytes that violate the protocol; the message says how.
 class ProtocolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -66,8 +66,8 @@ class FieldWriter {
   std::vector<char> bytes_;
 };
 
-/// Reads what `FieldWriter` wrote. Throws `ProtocolError` where the bytes end too early: memory is taken for what is
-/// there, never for what a count says.
+/// Reads what `FieldWriter` wrote. Throws `ProtocolError` if the bytes end too early. Memory is allocated only for
+/// bytes that exist, never because of a length field.
 class FieldReader {
  public:
   explicit FieldReader(std::span<const char> bytes) : left_(bytes) {}
@@ -75,7 +75,7 @@ class FieldReader {
   void operator()(T&... values) {
     (get(values), ...);
   }
-  /// Throws `ProtocolError` unless all was read.
+  /// Throws `ProtocolError` unless all bytes were read.
   void expect_end() const {
     if (!left_.empty()) throw ProtocolError(std::to_string(left_.size()) + " bytes too many in a message");
   }
@@ -127,7 +127,7 @@ template <class T>
   return std::move(writer).take();
 }
 
-/// Throws `ProtocolError` for bytes that are not exactly one `T`.
+/// Throws `ProtocolError` unless the bytes are exactly one `T`.
 template <class T>
 [[nodiscard]] T from_bytes(std::span<const char> bytes) {
   FieldReader reader(bytes);

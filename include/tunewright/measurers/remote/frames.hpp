@@ -13,9 +13,9 @@
 
 namespace tunewright::measurers::remote {
 
-/// What a frame holds; the numbers travel.
+/// The content of a frame; the numbers are transmitted.
 enum class FrameKind : std::uint32_t {
-  Hello = 1,    ///< worker: `Hello`, before anything was asked
+  Hello = 1,    ///< worker: `Hello`, its first message
   SetTask = 2,  ///< host: `SetTask`
   TaskPart,     ///< host: bytes of the task's data, in order
   TaskAnswer,   ///< worker: `TaskAnswer`
@@ -28,36 +28,37 @@ struct Frame {
   std::vector<char> payload;
 };
 
-/// The other end closed, or is not heard of.
+/// The other end closed the connection or does not respond.
 class Disconnected : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// What frames travel over, in order and both ways.
+/// An ordered, bidirectional channel for frames.
 class FrameCarrier {
  public:
   using Seconds = std::chrono::duration<double>;
   static constexpr Seconds for_ever{-1};
 
   virtual ~FrameCarrier() = default;
-  /// Throws `Disconnected` where the other end is gone, or did not take the frame in time.
+  /// Throws `Disconnected` if the other end is gone or did not accept the frame in time.
   virtual void send(FrameKind kind, std::span<const char> payload, Seconds timeout) = 0;
-  /// The next frame. Throws `Disconnected` at the end and after `timeout`, `ProtocolError` for one that is too long.
+  /// The next frame. Throws `Disconnected` at the end and after `timeout`, `ProtocolError` for a frame that is too
+  /// long.
   [[nodiscard]] virtual Frame receive(Seconds timeout) = 0;
 };
 
-/// Frames over a pair of descriptors, which it does not own: the four bytes "TWRK", kind and length of the payload in
-/// 32 bits each, the payload.
+/// Frames over a pair of descriptors, which it does not own. A frame is the four bytes "TWRK", kind and payload length
+/// in 32 bits each, and the payload.
 class FrameStream final : public FrameCarrier {
  public:
-  /// Payloads of more than `receive_limit` bytes are refused before memory is taken for them.
+  /// Payloads of more than `receive_limit` bytes are refused before memory is allocated for them.
   FrameStream(int in, int out, std::size_t receive_limit) : in_(in), out_(out), receive_limit_(receive_limit) {}
 
   void send(FrameKind kind, std::span<const char> payload, Seconds timeout = for_ever) override;
 
-  /// Throws `ProtocolError` for bytes that are no frame as well: what they are is quoted, since it often is what a
-  /// login shell prints.
+  /// Also throws `ProtocolError` for bytes that are not a frame; the message quotes them, since they are often the
+  /// output of a login shell.
   [[nodiscard]] Frame receive(Seconds timeout = for_ever) override;
 
  private:
@@ -96,7 +97,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 12);
 
-/// Bytes as a line for people.
+/// Bytes as one line of readable text.
 [[nodiscard]] inline std::string quoted(std::span<const char> bytes) {
   std::string text;
   for (const char c : bytes) text += c >= ' ' && c <= '~' ? c : '?';
@@ -132,7 +133,7 @@ TUNEWRIGHT_INLINE void FrameStream::send(FrameKind kind, std::span<const char> p
   const auto start = Clock::now();
   for (std::size_t done = 0; done < bytes.size();) {
     wait(out_, POLLOUT, start, timeout);
-    // Sockets are asked not to raise SIGPIPE, and never to block for longer than the other end may take.
+    // Prevents SIGPIPE on sockets, and blocking beyond the timeout.
     ssize_t sent = ::send(out_, bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == ENOTSOCK) sent = ::write(out_, bytes.data() + done, bytes.size() - done);
     if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -163,14 +164,15 @@ TUNEWRIGHT_INLINE Frame FrameStream::receive(Seconds timeout) {
   read_exactly(bytes, start, timeout, false);
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.mark != frames::magic) {
-    // What follows tells people what it is.
-    std::string said(bytes.begin(), bytes.end());
+    // The bytes that follow show the reader where they come from.
+    std::string reply(bytes.begin(), bytes.end());
     char more[64];
     pollfd ready{in_, POLLIN, 0};
     if (::poll(&ready, 1, 200) > 0) {
-      if (const ssize_t got = ::read(in_, more, sizeof more); got > 0) said.append(more, static_cast<std::size_t>(got));
+      if (const ssize_t got = ::read(in_, more, sizeof more); got > 0)
+        reply.append(more, static_cast<std::size_t>(got));
     }
-    throw ProtocolError("it said " + frames::quoted(said) +
+    throw ProtocolError("it said " + frames::quoted(reply) +
                         ", which is no frame of the protocol; if that is what a login shell prints, let it print "
                         "nothing where it is not interactive");
   }

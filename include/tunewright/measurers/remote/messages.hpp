@@ -18,29 +18,31 @@
 
 namespace tunewright::measurers::remote {
 
-/// Version of the frames and messages. Both ends must speak the same; the first field of `Hello` stays what it is.
+/// Version of frames and messages. Both ends must have the same; the first field of `Hello` is the version in all
+/// versions.
 inline constexpr std::uint32_t protocol_version = 1;
 
-/// What a worker runs kernels on.
+/// The machine on which a worker runs kernels.
 struct Device {
-  Target target;                   ///< all of the machine that it may use
+  Target target;                   ///< all of the machine that the worker may use
   std::uint64_t memory_bytes = 0;  ///< of the machine
-  bool emulated = false;           ///< another processor stands in for this one: results hold, times do not
+  bool emulated = false;           ///< runs under an emulator: results are valid, latencies are not
 
-  /// What people and journals call it, e.g. "Cortex-A72, neon, 4 threads, 4 GiB".
+  /// Its name in journals and messages, e.g. "Cortex-A72, neon, 4 threads, 4 GiB".
   [[nodiscard]] std::string identity() const;
   bool operator==(const Device&) const = default;
 };
 
-/// This machine, as a worker tells it.
+/// The device that a worker reports on this machine.
 [[nodiscard]] Device this_device();
 
-/// Why kernels for `wanted` cannot be measured on `device`, naming both; empty if they can. It must be of the same
-/// family, have the instructions, the tensor units and the threads, and, where both name an architecture, the same.
+/// The reason why kernels for `wanted` cannot be measured on `device`, naming both; empty if they can. The device must
+/// be of the same family and have the instructions, the tensor units and the threads; if both name an architecture, it
+/// must be the same.
 [[nodiscard]] std::string objection(const Target& wanted, const Device& device);
 
-/// `target` as code for it is compiled on this machine: with the processor named where the device has another, which
-/// LLVM would take.
+/// `target` with the device's processor name if the device is another processor than this machine's; LLVM would
+/// otherwise compile for this machine's.
 [[nodiscard]] Target compiled_for(const Target& target, const Device& device);
 
 struct Hello {
@@ -48,9 +50,9 @@ struct Hello {
   Device device;
 };
 
-/// Kernels from now on are of this task, whose data are `bytes` long and follow in parts unless the worker has them.
+/// Selects the task of all later kernels. Its data have `bytes` bytes and follow in parts unless the worker has them.
 struct SetTask {
-  std::uint64_t key = 0;  ///< of the data
+  std::uint64_t key = 0;  ///< identifies the data
   std::uint64_t bytes = 0;
   std::uint32_t threads = 1;
 };
@@ -58,11 +60,11 @@ struct SetTask {
 struct TaskAnswer {
   enum class Kind : std::uint8_t { Ready, SendIt, Refused };
   Kind kind = Kind::Ready;
-  std::string reason;  ///< of a refusal
+  std::string reason;  ///< if refused
 };
 
 struct MeasureRequest {
-  std::uint64_t number = 0;  ///< comes back with the result
+  std::uint64_t number = 0;  ///< repeated in the result
   codegen::Kernel kernel;
   Protocol protocol;
   double best_seconds = 0;
@@ -73,16 +75,16 @@ struct MeasureResult {
   Outcome outcome;
 };
 
-/// Bytes that a worker's frame may have: a worker's word is not trusted. A result has 256 repeats at most.
+/// Maximum bytes of a worker's frame, because workers are not trusted. A result has at most 256 repeats.
 inline constexpr std::size_t reply_limit_bytes = std::size_t{64} << 10;
-/// Bytes that a host's frame may have.
+/// Maximum bytes of a host's frame.
 inline constexpr std::size_t request_limit_bytes = std::size_t{64} << 20;
 /// Bytes of data in one `TaskPart`.
 inline constexpr std::size_t task_part_bytes = std::size_t{1} << 20;
 
 inline constexpr std::size_t scalar_type_count = static_cast<std::size_t>(program::ScalarType::UInt8) + 1;
 
-/// A value of an enumeration that this library knows, numbered below `count`.
+/// An enumeration; its values must be below `count`.
 template <class Archive, class Enum>
 void known_enum(Archive& archive, Enum& value, std::size_t count, const char* what) {
   archive(value);
@@ -154,14 +156,14 @@ void fields(Archive& a, T& d) {
   a(d.inputs, d.outputs);
 }
 
-// Messages with parts that are no plain members.
+// Messages with parts that are not plain members.
 void fields(FieldWriter& a, const Hello& hello);
-/// Reads nothing but the version where that is another one.
+/// Reads only the version if it differs from this one.
 void fields(FieldReader& a, Hello& hello);
 void fields(FieldWriter& a, const MeasureRequest& request);
 void fields(FieldReader& a, MeasureRequest& request);
 void fields(FieldWriter& a, const MeasureResult& result);
-/// Throws `ProtocolError` for times that no measurement gives.
+/// Throws `ProtocolError` for times that cannot be measurements.
 void fields(FieldReader& a, MeasureResult& result);
 
 }  // namespace tunewright::measurers::remote
@@ -185,7 +187,7 @@ TUNEWRIGHT_INLINE std::string Device::identity() const {
   std::string text = target.name + ", " + std::string(name(target.isa)) + ", " + std::to_string(target.threads) +
                      (target.threads == 1 ? " thread, " : " threads, ");
   if (!target.architecture.empty()) text += target.architecture + ", ";
-  // What the system keeps for itself differs from one start to the next.
+  // Rounded, because the part that the system reserves differs from boot to boot.
   text += std::to_string((memory_bytes + (std::uint64_t{1} << 29)) >> 30) + " GiB";
   return emulated ? text + ", emulated" : text;
 }
@@ -194,7 +196,7 @@ TUNEWRIGHT_INLINE Device this_device() {
   Device device;
   try {
     device.target = host_target();
-  } catch (const std::runtime_error&) {  // an emulator shows its own machine's processors, or none that are known
+  } catch (const std::runtime_error&) {  // an emulator shows the processors of its own machine, or none that are known
     device.emulated = true;
   }
   if (device.emulated || family_of(device.target.isa) != host_family) {
@@ -204,7 +206,7 @@ TUNEWRIGHT_INLINE Device this_device() {
     device.target.isa = host_family == CpuFamily::Aarch64 ? Isa::Neon : Isa::Sse42;
     device.target.threads = static_cast<unsigned>(std::max<std::size_t>(1, host_processors().size()));
   } else if (host_family == CpuFamily::Aarch64 && !device.target.name.starts_with("ARM processor")) {
-    // LLVM's name of a processor is the maker's in small letters.
+    // LLVM's name of a processor is the vendor's name in lower case.
     for (const char c : device.target.name)
       device.target.architecture += c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
@@ -305,7 +307,7 @@ TUNEWRIGHT_INLINE void fields(FieldReader& a, MeasureResult& result) {
     Failure failure;
     known_enum(a, failure.fault, fault_names.size(), "fault");
     a(failure.detail);
-    // A worker's text goes into journals, one line each.
+    // A worker's text goes into journals, which have one line per record.
     for (char& c : failure.detail) c = c >= ' ' ? c : ' ';
     result.outcome.result = std::move(failure);
     return;

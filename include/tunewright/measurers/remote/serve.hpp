@@ -13,22 +13,22 @@
 namespace tunewright::measurers::remote {
 
 struct ServeOptions {
-  std::vector<int> processors{};  ///< to run kernels on; none given: one a core of those that this process may use
-  std::size_t task_limit_bytes = std::size_t{1} << 30;    ///< data of a larger task is refused
-  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+  std::vector<int> processors{};  ///< that run kernels; empty: one per core of those that this process may use
+  std::size_t task_limit_bytes = std::size_t{1} << 30;    ///< larger data of tasks are refused
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
 };
 
-/// Parts of a worker that needs neither LLVM nor a compiler: object files are linked by `codegen::ObjectCode`, parallel
+/// The parts of a worker that needs neither LLVM nor a compiler: `codegen::ObjectCode` links object files, and parallel
 /// loops run on pinned threads.
 [[nodiscard]] WorkerParts worker_parts();
 
-/// A worker: what measures for a host at the other end of a carrier. Make it before the process has threads, because it
-/// forks the process that kernels run in.
+/// A worker: measures for a host at the other end of a carrier. Construct it before the process has threads, because it
+/// forks the process that runs kernels.
 class Worker {
  public:
   Worker();
-  /// Measures what comes and answers until the other end closes between two messages. Throws `ProtocolError` for what
-  /// does not follow the protocol, `Disconnected` for an end within a message.
+  /// Answers requests until the other end closes between two messages. Throws `ProtocolError` for messages that violate
+  /// the protocol, and `Disconnected` if the connection ends within a message.
   void serve(FrameCarrier& carrier, const ServeOptions& options = {});
 
  private:
@@ -36,12 +36,12 @@ class Worker {
   Sandbox sandbox_;
 };
 
-/// Measures what comes in on `in` and answers on `out` until the other end closes: what `tunewright-worker` does with
-/// its standard input and output. Call it before the process has threads; it forks the process that kernels run in, and
-/// what these print goes to standard error. The process itself is confined for good (`sandbox::confine_worker`).
+/// Reads requests from `in` and answers on `out` until the other end closes: what `tunewright-worker` does with its
+/// standard input and output. Call it before the process has threads: it forks the process that runs kernels, whose
+/// output goes to standard error. The calling process stays confined (`sandbox::confine_worker`).
 ///
-/// Returns 0 at the end of the input between two messages. Throws `ProtocolError` for input that does not follow the
-/// protocol, `Disconnected` where it ends within a message.
+/// Returns 0 if the input ends between two messages. Throws `ProtocolError` for input that violates the protocol, and
+/// `Disconnected` if it ends within a message.
 int serve(int in, int out, const ServeOptions& options = {});
 
 }  // namespace tunewright::measurers::remote
@@ -109,7 +109,7 @@ class Answers {
   };
 
   void send(FrameKind kind, std::span<const char> payload) { carrier_.send(kind, payload, FrameCarrier::for_ever); }
-  /// The next frame; nothing at the end of the input.
+  /// The next frame; empty at the end of the input.
   std::optional<Frame> next() {
     try {
       return carrier_.receive(FrameCarrier::for_ever);
@@ -143,7 +143,7 @@ class Answers {
       answer(TaskAnswer::Kind::SendIt);
       try {
         tasks_.push_front({wanted.key, std::make_shared<const SharedTask>(receive_task(wanted.bytes))});
-      } catch (const std::invalid_argument& error) {  // sizes that contradict each other
+      } catch (const std::invalid_argument& error) {  // contradictory sizes
         return answer(TaskAnswer::Kind::Refused, error.what());
       }
       known = tasks_.begin();
@@ -193,7 +193,7 @@ class Answers {
 }  // namespace serving
 
 TUNEWRIGHT_INLINE Worker::Worker()
-    : device_(this_device()),  // asks for tile registers, which forks inherit
+    : device_(this_device()),  // requests the permission to use tile registers, which forks inherit
       sandbox_(worker_parts()) {}
 
 TUNEWRIGHT_INLINE void Worker::serve(FrameCarrier& carrier, const ServeOptions& options) {
@@ -202,7 +202,7 @@ TUNEWRIGHT_INLINE void Worker::serve(FrameCarrier& carrier, const ServeOptions& 
 
 TUNEWRIGHT_INLINE int serve(int in, int out, const ServeOptions& options) {
   Worker worker;
-  sandbox::confine_worker();  // what it reads comes from elsewhere
+  sandbox::confine_worker();  // its input comes from another machine
   FrameStream stream(in, out, request_limit_bytes);
   worker.serve(stream, options);
   return 0;

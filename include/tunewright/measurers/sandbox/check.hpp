@@ -15,15 +15,15 @@
 
 namespace tunewright::measurers::sandbox {
 
-/// One element as a number; types are data here.
+/// One element as a number, with the type as a run-time value.
 [[nodiscard]] double element(program::ScalarType type, const char* data, std::size_t offset);
 
-/// First element whose bits are all set, as in a poisoned output; floating-point types only, since an integer
-/// may well be -1.
+/// The first element whose bits are all set, as in a poisoned output; only for floating-point types, since an integer
+/// may be -1.
 [[nodiscard]] std::optional<std::size_t> first_unwritten(program::ScalarType type, const char* data, std::size_t count);
 
-/// What is wrong with an output that holds `computed(offset)`, in one line; nothing if it is as expected
-/// (an `ExpectedOutput` or an `OutputView`).
+/// Describes in one line how an output with elements `computed(offset)` differs from what is expected (an
+/// `ExpectedOutput` or an `OutputView`); empty if it is right.
 template <class Expected, class Computed>
 [[nodiscard]] std::optional<std::string> difference(const Expected& expected, const Computed& computed) {
   std::size_t wrong = 0;
@@ -36,7 +36,7 @@ template <class Expected, class Computed>
     const double want = expected.values[i];
     const double allowed = expected.absolute_tolerance + expected.relative_tolerance * std::abs(want);
     if (got == want || (std::isnan(got) && std::isnan(want))) continue;
-    // An infinite expectation would allow any error.
+    // An infinite expected value would allow any error.
     if (std::isfinite(want) && std::abs(got - want) <= allowed) continue;
     if (wrong++ == 0) {
       first = at;
@@ -54,8 +54,8 @@ template <class Expected, class Computed>
   return "output '" + expected.name + line;
 }
 
-/// What is wrong with an output in memory that was poisoned, in one line; nothing if it is as expected.
-/// Cost: one pass over the output, and a compare for each expected value.
+/// The same for an output in memory that was poisoned: also checks for unwritten elements. Cost: one pass over the
+/// output, and one comparison per expected value.
 [[nodiscard]] std::optional<std::string> mismatch(const OutputView& expected, const char* data);
 
 }  // namespace tunewright::measurers::sandbox

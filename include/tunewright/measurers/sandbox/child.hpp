@@ -32,8 +32,7 @@
 
 namespace tunewright::measurers::sandbox {
 
-/// The side of a worker that runs kernels: buffers of one task, kernels bound to them, and the answers to
-/// requests.
+/// The worker's side of the sandbox: holds the buffers of one task, binds kernels to them, and answers requests.
 class Child {
  public:
   Child(int socket, const WorkerParts& parts) : socket_(socket), parts_(parts) {}
@@ -50,7 +49,7 @@ class Child {
     OutputView expected;
     GuardedBuffer memory;
   };
-  /// A kernel with the addresses it is called with.
+  /// A kernel and its arguments.
   struct Bound {
     LoadedObject code;
     std::vector<void*> arguments;
@@ -85,26 +84,26 @@ class Child {
 
   [[nodiscard]] void* address(const codegen::KernelBuffer& buffer, Bound& bound);
 
-  /// Constants in the order a kernel wants, remembered because neighbours in a search often agree on it.
+  /// Constants in the order that a kernel reads them; cached, because similar candidates often use the same order.
   [[nodiscard]] std::shared_ptr<const GuardedBuffer> packed(const InputView& input, const GuardedBuffer& row_major,
                                                             const codegen::KernelBuffer& buffer);
 
-  /// Made for the first kernel rather than for the task, so that its threads start only when needed.
+  /// Created for the first kernel instead of for the task, so that threads start only if they are needed.
   [[nodiscard]] const codegen::tunewright_runtime* runtime();
 
-  /// Calls come from the first processor, since the runtime's threads have the others.
+  /// Calls come from the first processor, since the runtime's threads use the others.
   void keep_to_first_processor() const {
     if (!processors_.empty()) allow(0, std::span(processors_).first(1));
   }
 
-  /// Precedes the first call of a native kernel: it may start threads of its own, and they inherit what the caller
-  /// is allowed.
+  /// Called before the first call of a native kernel: it may start its own threads, which inherit the caller's
+  /// affinity.
   void use_all_processors() const {
     if (!processors_.empty()) allow(0, processors_);
   }
 
-  /// Gives threads that a native kernel started a processor each, as its library would if it were asked to bind
-  /// them. Where two of them share one, a barrier between them lasts a time slice of the scheduler.
+  /// Pins each thread that a native kernel started to its own processor, as its library does when asked to bind
+  /// threads. If two threads share a processor, a barrier between them takes a time slice of the scheduler.
   void spread_threads() const;
 
   static void allow(pid_t thread, std::span<const int> processors);
@@ -114,12 +113,12 @@ class Child {
     bound.code.entry(bound.arguments.data(), runtime);
   }
 
-  /// What parts of calls tell of a kernel, for which `extrapolate` says when that is enough. A part that is whole is
-  /// the checked call.
+  /// The latency extrapolated from partial calls, if `extrapolate` finds them sufficient. A partial call that completes
+  /// becomes the checked call.
   [[nodiscard]] std::optional<Series> time_parts(Bound& bound, const Request& request);
 
-  /// One call on poisoned memory, unless one was made; afterwards outputs must hold the expected values and red zones
-  /// their pattern.
+  /// Calls the kernel once on poisoned memory, unless a checked call was made already; then compares outputs with the
+  /// expected values and red zones with their pattern.
   void check(Bound& bound);
 
   void poison(const Bound& bound) const;
@@ -202,7 +201,7 @@ TUNEWRIGHT_INLINE void Child::answer(const Request& request, Descriptor contents
 TUNEWRIGHT_INLINE void Child::measure(const Mapping& mapping, const Request& request, Reply& reply) {
   Bound bound = load(mapping);
   std::optional<Series> series;
-  // Threads of a native kernel's own do not run in this library's loops.
+  // A native kernel's own threads do not run the runtime's parallel loops, so it cannot be called in part.
   if (request.best_seconds > 0 && std::isfinite(request.protocol.partial_call_seconds) && !bound.native)
     series = time_parts(bound, request);
   if (!series) {
@@ -254,7 +253,7 @@ TUNEWRIGHT_INLINE void Child::set_task(Mapping mapping, const Request& request) 
   Reader reader(mapping_.bytes());
   TaskView view = get_task(reader);
   for (InputView& input : view.inputs) {
-    // A copy of its own rather than the shared pages: those are small pages, and not between guards.
+    // A copy instead of the shared pages, which are small and have no guard pages.
     GuardedBuffer memory(input.name, input.bytes.size());
     if (!input.bytes.empty()) std::memcpy(memory.data(), input.bytes.data(), input.bytes.size());
     memory.make_read_only();
@@ -366,7 +365,7 @@ TUNEWRIGHT_INLINE void Child::spread_threads() const {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
     const pid_t thread = std::stoi(entry.path().filename().string());
     cpu_set_t allowed;
-    // A thread that is gone by now, or has a place already, needs none.
+    // Skips threads that have ended or are pinned already.
     if (thread == ::getpid() || ::sched_getaffinity(thread, sizeof allowed, &allowed) != 0) continue;
     if (CPU_COUNT(&allowed) > 1) allow(thread, others.subspan(next++ % others.size(), 1));
   }

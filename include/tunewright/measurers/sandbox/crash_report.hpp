@@ -16,14 +16,14 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/records.hpp"
 
-/// A worker's last words. Handlers use only what is allowed in a signal handler: they look the address up in
-/// a fixed table, write one record to the socket and end the process.
+/// A worker's crash report. The handlers use only functions that are async-signal-safe: they look the address up in a
+/// fixed table, write one record to the socket and end the process.
 namespace tunewright::measurers::sandbox {
 
 namespace crash_report {
 
 int& socket() noexcept;
-/// Too large for the alternate stack.
+/// Static, because it is too large for the alternate stack.
 Reply& record() noexcept;
 
 void on_signal(int signal, siginfo_t* info, void* context);
@@ -31,14 +31,13 @@ void on_signal(int signal, siginfo_t* info, void* context);
 /// The worker itself never calls exit(), so a kernel did.
 void on_exit_call(int status, void*);
 
-/// Installs the handlers of this process. Explicitly, because a sanitizer or the tuner may have handlers of
-/// its own, which a fork inherits. Throws `std::system_error`.
+/// Installs the signal handlers of this process. A fork inherits handlers of a sanitizer or the tuner, which these
+/// replace. Throws `std::system_error`.
 void install(int report_socket);
 
 }  // namespace crash_report
 
-/// A crash record as a failure: memory of a buffer's neighbourhood makes it `OutOfBounds`, all else is
-/// `RunError`.
+/// The failure that a crash record describes: `OutOfBounds` for an address near a buffer, otherwise `RunError`.
 [[nodiscard]] Failure failure_of(const Reply& reply);
 
 }  // namespace tunewright::measurers::sandbox
@@ -60,7 +59,7 @@ TUNEWRIGHT_INLINE Reply& record() noexcept {
 }
 
 TUNEWRIGHT_INLINE void on_signal(int signal, siginfo_t* info, void* context) {
-  // A second fault, e.g. of another thread, must not write over the first report.
+  // A second fault, e.g. in another thread, must not overwrite the first report.
   static constinit volatile sig_atomic_t reporting = 0;
   if (reporting != 0) {
     for (;;) ::pause();
@@ -102,7 +101,7 @@ TUNEWRIGHT_INLINE void on_exit_call(int status, void*) {
 
 TUNEWRIGHT_INLINE void install(int report_socket) {
   socket() = report_socket;
-  // Handlers run on a stack of their own: one of the faults is that the ordinary stack is used up.
+  // Handlers use their own stack, because a stack overflow is one of the faults.
   static char alternate[64 * 1024];
   stack_t stack{};
   stack.ss_sp = alternate;
@@ -115,8 +114,8 @@ TUNEWRIGHT_INLINE void install(int report_socket) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGXFSZ}) {
     if (::sigaction(signal, &action, nullptr) != 0) throw_system_error("sigaction");
   }
-  // Runs before every handler registered earlier, so nothing of the tuner (leak checks, test reports) runs in
-  // the worker.
+  // Runs before all handlers that were registered earlier, so the tuner's (leak checks, test reports) do not run in the
+  // worker.
   if (::on_exit(on_exit_call, nullptr) != 0) throw_system_error("on_exit");
 }
 
@@ -149,7 +148,7 @@ TUNEWRIGHT_INLINE Failure failure_of(const Reply& reply) {
         reply.address > reply.stack_pointer ? reply.address - reply.stack_pointer : reply.stack_pointer - reply.address;
     char at[32];
     std::snprintf(at, sizeof at, "%#zx", static_cast<std::size_t>(reply.address));
-    // Growing the stack touches it next to the stack pointer.
+    // A stack overflow faults close to the stack pointer.
     if (reply.stack_pointer != 0 && distance < (std::uintptr_t{1} << 16)) {
       return {Fault::RunError, name + ": stack overflow (" + verb + " at " + at + ")"};
     }

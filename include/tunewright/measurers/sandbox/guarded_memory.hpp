@@ -16,7 +16,7 @@
 
 namespace tunewright::measurers::sandbox {
 
-/// Where a guarded buffer lies; plain numbers, because a signal handler reads them.
+/// The address range of a guarded buffer; plain numbers, because a signal handler reads them.
 struct GuardedRegion {
   std::uintptr_t reserve_begin = 0;  ///< 0 marks a free entry
   std::uintptr_t reserve_end = 0;
@@ -29,19 +29,18 @@ struct GuardedRegion {
   }
 };
 
-/// All guarded buffers of this process. Fixed storage: looking an address up allocates nothing and takes no
-/// lock.
+/// All guarded buffers of this process, in fixed storage: looking an address up allocates no memory and takes no lock.
 std::array<GuardedRegion, 512>& guarded_regions() noexcept;
 
-/// Memory for a tensor between inaccessible pages. The data end at most 63 bytes before the guard, so reading
-/// or writing past the end traps; what is left of the first page and those 63 bytes is a red zone with a
-/// known pattern, which is compared after a run. Data are aligned to 64 bytes.
+/// Memory for a tensor between inaccessible pages. The data end at most 63 bytes before the guard, so accesses past the
+/// end trap; the rest of the first page and those up to 63 bytes are red zones with a known pattern, which are compared
+/// after a run. Data are aligned to 64 bytes.
 ///
 ///   guard (none) | red zone | data | red zone < 64 B | guard (none)
 ///
-/// Guards are wide because wrong kernels miss by a row or a tile rather than by an element; they cost address
-/// space only. Large buffers end on a 2 MiB boundary and ask for huge pages: whether the kernel's background
-/// thread has merged small ones by then would otherwise change timings from one minute to the next.
+/// Guards are wide, because wrong kernels miss by a row or a tile rather than by an element; they use only address
+/// space. Large buffers end on a 2 MiB boundary and request huge pages: otherwise timings would depend on whether the
+/// kernel's background thread has merged small pages yet.
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
@@ -53,15 +52,15 @@ class GuardedBuffer {
   [[nodiscard]] char* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  /// From now on a write traps.
+  /// Later writes trap.
   void make_read_only() const;
-  /// Fills the data with a pattern that is not a number in every floating-point type. Arithmetic keeps such a
-  /// pattern but does not make it, so an element that still holds it was not written.
+  /// Fills the data with a pattern that is not a number in every floating-point type. Arithmetic propagates the pattern
+  /// but does not create it, so an element that still holds it was not written.
   void poison(std::uint32_t pattern) const noexcept;
   static constexpr std::uint32_t unwritten_output = 0xFFFFFFFF;
   static constexpr std::uint32_t unwritten_workspace = 0xFFF0DEAD;
 
-  /// Offset from the start of the data of a damaged red-zone byte, if there is one.
+  /// Offset of a damaged red-zone byte from the start of the data, if there is one.
   [[nodiscard]] std::optional<std::ptrdiff_t> damage() const noexcept;
 
  private:
@@ -72,7 +71,7 @@ class GuardedBuffer {
   static constexpr std::uintptr_t round_up(std::uintptr_t value, std::uintptr_t multiple) noexcept {
     return (value + multiple - 1) / multiple * multiple;
   }
-  /// A buffer that finds no free entry is guarded all the same; a trap in it is just reported by address.
+  /// A buffer without a free entry still has guards; a trap in it is reported only by address.
   void register_region(std::string_view name) noexcept;
 
   char* base_ = nullptr;

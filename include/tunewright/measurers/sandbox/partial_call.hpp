@@ -11,31 +11,31 @@
 
 namespace tunewright::measurers::sandbox {
 
-/// What a call took of which parallel loops may have ended early.
+/// Time of a call whose parallel loops may have ended early.
 struct PartialTime {
   double spent_seconds = 0;
-  double whole_seconds = 0;  ///< what the whole call would have taken; `spent_seconds` where it was whole
+  double whole_seconds = 0;  ///< estimate for the whole call; equals `spent_seconds` if the call is complete
   bool complete = true;      ///< all iterations of all loops were run
 };
 
-/// A runtime whose parallel loops end early, so that a call of a kernel that takes long tells soon how long; a call
-/// that turns out to be promising goes on to its end, as if nothing had been looked at.
+/// A runtime whose parallel loops end early, so that a long call of a kernel soon shows how long it takes; a call that
+/// looks promising continues to its end as an ordinary call.
 ///
-/// Every thread runs its part of a loop from the start, in pieces, until half of what is left of `budget_seconds`, and
-/// at least a sixteenth of it, has passed; no less than one iteration. What the whole call would take is
+/// Every thread runs its part of a loop from the start, in pieces, until half of the remaining `budget_seconds`, and at
+/// least a sixteenth of all, has passed, but at least one iteration. The estimate for the whole call is
 ///
 ///   T = T_call - sum over loops T_loop + sum over loops max over threads (t + (n - m) (t - t_1) / (m - 1))
 ///
-/// with m of the n iterations of a thread's part run in t seconds, the first of them in t_1: that one meets cold caches
-/// and stands for the others only where it was alone (t n / m). The others have the same work but for edges of the
-/// tensors. Where T is at most `promising_seconds`, a thread runs another piece and looks again; where it is more, all
-/// threads end after the pieces they are at.
+/// if a thread ran m of its n iterations in t seconds, and the first of them took t_1: the first meets cold caches, and
+/// represents the others only if it was the only one (t n / m). Iterations have equal work except at the edges of
+/// tensors. While T is at most `promising_seconds`, a thread runs another piece and checks again; otherwise all threads
+/// end after their current pieces.
 ///
-/// What the kernel computes is incomplete, unless the call is. Where it reads what an earlier loop left out, it reads
-/// what was there before: addresses in kernels do not depend on data.
+/// An incomplete call computes only a part of its outputs. If the kernel reads elements that an earlier loop did not
+/// write, it reads their previous contents: addresses in kernels do not depend on data.
 class PartialCall {
  public:
-  /// `whole` runs the loops, and outlives this.
+  /// `whole` runs the loops and must outlive this object.
   PartialCall(const codegen::tunewright_runtime& whole, double budget_seconds, double promising_seconds = 0)
       : whole_(whole), budget_(budget_seconds), promising_(promising_seconds) {}
   PartialCall(const PartialCall&) = delete;  // the runtime refers to it
@@ -59,11 +59,11 @@ class PartialCall {
     Body body = nullptr;
     void* context = nullptr;
     Clock::time_point deadline{};
-    double promising = 0;  ///< seconds of this loop
+    double promising = 0;  ///< limit for this loop
     std::atomic<double> estimated{0};
     std::atomic<bool> complete{true};
   };
-  static constexpr std::int64_t most_pieces = 8;  ///< of a part, or a few more: how often a thread looks at the clock
+  static constexpr std::int64_t most_pieces = 8;  ///< per part, or a few more: how often a thread reads the clock
 
   static double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
@@ -72,15 +72,15 @@ class PartialCall {
     static_cast<PartialCall*>(self->state)->run(count, body, context);
   }
   void run(std::int64_t count, Body body, void* context);
-  /// A thread's part of a loop.
+  /// Runs a thread's part of a loop.
   static void run_part(void* context, std::int64_t begin, std::int64_t end);
 
   const codegen::tunewright_runtime& whole_;
   const codegen::tunewright_runtime runtime_{&PartialCall::parallel_for, this};
   double budget_, promising_;
   Clock::time_point start_{};
-  double in_loops_ = 0;   // seconds of this call
-  double estimated_ = 0;  // seconds that the loops of this call would have taken whole
+  double in_loops_ = 0;   // seconds in loops of this call
+  double estimated_ = 0;  // estimated seconds of the complete loops of this call
   bool complete_ = true;
 };
 

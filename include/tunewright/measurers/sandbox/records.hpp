@@ -17,32 +17,31 @@
 
 namespace tunewright::measurers::sandbox {
 
-/// What a worker is asked to do. The descriptor that comes along holds a task or a kernel.
+/// A request to a worker. The attached descriptor holds a task or a kernel.
 struct Request {
   enum class Kind : std::uint32_t {
     SetTask,   ///< replaces buffers and expected values, drops all kernels
     Measure,   ///< loads, checks and times a kernel, then drops it
     Keep,      ///< loads and checks a kernel and keeps it as the next number, starting at 0
-    Repeat,    ///< one repeat of kept kernel `kernel`: `calls` calls (0: calibrate) after one that is not timed
+    Repeat,    ///< one repeat of kept kernel `kernel`: `calls` calls (0: calibrate) after an untimed one
     Drop,      ///< forgets the kept kernels
-    Describe,  ///< writes what the kernels run on into `Reply::detail`; answered by workers of devices
+    Describe,  ///< writes facts about the device into `Reply::detail`; only workers of devices answer it
   };
   Kind kind = Kind::Measure;
   std::uint32_t kernel = 0;
   std::uint32_t calls = 0;
-  std::uint32_t threads = 1;     ///< of `SetTask`
-  std::bitset<1024> processors;  ///< of `SetTask`: where to run; none: anywhere
+  std::uint32_t threads = 1;     ///< for `SetTask`
+  std::bitset<1024> processors;  ///< for `SetTask`: may be used; none: any
   double best_seconds = 0;
-  double settle_seconds = 0;  ///< of `Repeat`: idle time before it
+  double settle_seconds = 0;  ///< for `Repeat`: idle time before it
   Protocol protocol;
 };
 
-/// What comes back, once a request; a crash is reported by a signal handler, so the record is plain and fixed
-/// in size.
+/// The reply to one request. A signal handler reports crashes, so the record is plain and of fixed size.
 struct Reply {
   enum class Kind : std::uint32_t {
     Done,
-    Failed,   ///< `fault` and `detail` say why; the worker goes on
+    Failed,   ///< with `fault` and `detail`; the worker continues
     Crashed,  ///< signal `signal` at `address`; the worker ends
     Exited,   ///< the kernel ended the process with status `signal`
   };
@@ -52,10 +51,10 @@ struct Reply {
   std::uint32_t calls = 1;
   std::uint32_t repeat_count = 0;
   std::int32_t signal = 0;
-  std::uint32_t writes = 0;          ///< of a crash: 1 a write, 0 a read or not known
-  std::uintptr_t address = 0;        ///< of a crash
-  std::uintptr_t stack_pointer = 0;  ///< of a crash
-  std::uintptr_t data_begin = 0;     ///< buffer next to `address`, 0 if there is none
+  std::uint32_t writes = 0;          ///< for a crash: 1 for a write, 0 for a read or unknown
+  std::uintptr_t address = 0;        ///< for a crash
+  std::uintptr_t stack_pointer = 0;  ///< for a crash
+  std::uintptr_t data_begin = 0;     ///< of the buffer next to `address`, 0 if there is none
   std::uintptr_t data_end = 0;
   std::array<char, 48> buffer{};
   std::array<char, 512> detail{};
@@ -67,12 +66,12 @@ struct Reply {
   }
 };
 
-/// Zygote's work. `Spawn` comes with the worker's socket.
+/// A request to the zygote. The worker's socket is attached to `Spawn`.
 struct ZygoteRequest {
   enum class Kind : std::uint32_t { Spawn, End };
   Kind kind = Kind::Spawn;
-  pid_t worker = 0;          ///< of `End`
-  double grace_seconds = 0;  ///< of `End`: how long the worker may take to end by itself before its group is killed
+  pid_t worker = 0;          ///< for `End`
+  double grace_seconds = 0;  ///< for `End`: time that the worker has to end by itself before its group is killed
 };
 struct ZygoteReply {
   pid_t worker = 0;

@@ -14,8 +14,8 @@
 
 namespace tunewright::measurers {
 
-/// A task's data in shared memory, ready for any number of workers; what is said of its tensors here is what
-/// kernels are checked against. Costs its size in shared memory as long as it lives.
+/// A task's data in shared memory, for any number of workers, and the description of its tensors, against which kernels
+/// are checked. Occupies its size in shared memory for its lifetime.
 class SharedTask {
  public:
   explicit SharedTask(const TaskData& data);
@@ -23,7 +23,7 @@ class SharedTask {
   [[nodiscard]] int descriptor() const noexcept { return memory_.get(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Why `kernel` cannot be run on this task; empty if it can.
+  /// The reason why `kernel` cannot run on this task; empty if it can.
   [[nodiscard]] std::string objection(const codegen::Kernel& kernel) const;
 
  private:

@@ -19,9 +19,9 @@
 
 namespace tunewright::measurers::sandbox {
 
-/// Seconds that `calls` calls take together. The steady clock rather than the time-stamp counter: it needs no
-/// calibration, is right on processors whose counters drift apart, and its 25 ns vanish in a repeat of
-/// milliseconds. A call that has a clock of its own, such as a device's, takes the time itself: `call.seconds(calls)`.
+/// Total seconds of `calls` calls. Uses the steady clock instead of the time-stamp counter: it needs no calibration, is
+/// right on processors whose counters drift apart, and its 25 ns are negligible in a repeat of milliseconds. A call
+/// with its own clock, such as a device's, measures itself: `call.seconds(calls)`.
 template <class Call>
 [[nodiscard]] double seconds_of(unsigned calls, const Call& call) {
   if constexpr (requires { call.seconds(calls); }) {
@@ -34,30 +34,30 @@ template <class Call>
   }
 }
 
-/// Calls that fill `seconds` when one takes `each`.
+/// The number of calls that take `seconds` if one takes `each`.
 [[nodiscard]] unsigned calls_filling(double seconds, double each) noexcept;
 
 /// Raw repeats of a kernel.
 struct Series {
-  std::vector<double> repeats;  ///< seconds a call
+  std::vector<double> repeats;  ///< seconds per call
   unsigned calls = 1;
   StopReason stopped = StopReason::Budget;
 
   [[nodiscard]] double spread() const;
 };
 
-/// Whether all `repeats`, which took `total` seconds, are far slower than the best and there have been enough of them.
-/// A repeat during which other programs had the processor for a time slice of some milliseconds is far slower, too.
+/// Whether `repeats`, which took `total` seconds, are all far slower than the best and sufficiently many. (A repeat
+/// that lost a time slice of some milliseconds to another program looks far slower, too.)
 [[nodiscard]] bool is_far_slower(const Protocol& protocol, double best_seconds, std::span<const double> repeats,
                                  double total);
 
-/// Whether calls that take `seconds` are timed, extrapolated and ended as long ones.
+/// Whether calls of `seconds` count as long: extrapolated and ended early.
 [[nodiscard]] inline bool is_long(const Protocol& protocol, double seconds) {
   return seconds >= protocol.partial_call_seconds;
 }
 
-/// One series as `Protocol` describes, of a kernel one call of which took `estimate`. `flush` is called before each
-/// repeat, outside its time.
+/// Times one series, as `Protocol` describes, of a kernel whose call takes about `estimate`. `flush` is called before
+/// each repeat, outside the timing.
 template <class Call, class Flush>
 [[nodiscard]] Series one_series(const Protocol& protocol, double best_seconds, double estimate, const Call& call,
                                 const Flush& flush) {
@@ -94,16 +94,16 @@ template <class Call, class Flush>
   }
 }
 
-/// What parts of calls tell of a kernel that is slower than the best: nothing where one of them is complete or says
-/// that the kernel may be nearly the best, so that whole calls are needed. `call()` makes a part, after `prepare()`,
-/// and returns a `PartialTime`. `best_seconds` is positive.
+/// The latency extrapolated from partial calls of a kernel that is slower than the best. Empty if a partial call
+/// completes or suggests that the kernel may be nearly the best, so that whole calls are needed. `call()` makes a
+/// partial call, after `prepare()`, and returns a `PartialTime`. `best_seconds` is positive.
 ///
-/// The first part is on cold caches; the second one counts. The first is enough if it leaves no doubt and took as long
-/// as two should: a lost time slice of some milliseconds may make a short part look twice as slow.
+/// The first partial call meets cold caches, so the second one counts. The first is enough if it leaves no doubt and took
+/// as long as two should: a lost time slice of some milliseconds may double the time of a short partial call.
 template <class Call, class Prepare>
 [[nodiscard]] std::optional<Series> extrapolate(const Protocol& protocol, double best_seconds, const Call& call,
                                                 const Prepare& prepare) {
-  constexpr double doubt = 1.5;  // times that a part may overestimate the whole by
+  constexpr double doubt = 1.5;  // factor by which a partial call may overestimate
   const double near_seconds = protocol.nearly_best_factor * best_seconds;
   const auto needs_whole = [&](const PartialTime& part) { return part.complete || part.whole_seconds <= near_seconds; };
   prepare();
@@ -118,12 +118,12 @@ template <class Call, class Prepare>
   return Series{{part.whole_seconds}, 1, is_far ? StopReason::FarSlower : StopReason::Extrapolated};
 }
 
-/// Warm-up, calibration and one or two series. `first_call_seconds` is how long the checked call took,
+/// Warms up, calibrates and takes one or two series. `first_call_seconds` is the time of the checked call,
 /// `best_seconds` the best latency so far or zero.
 template <class Call, class Flush>
 [[nodiscard]] Series time_kernel(const Protocol& protocol, double best_seconds, double first_call_seconds,
                                  const Call& call, const Flush& flush) {
-  // The checked call ran on cold caches and fresh pages, which may double its time but no more than that.
+  // The checked call met cold caches and fresh pages, which at most double its time.
   if (best_seconds > 0 && first_call_seconds > protocol.budget_seconds &&
       first_call_seconds > 4 * protocol.far_slower_factor * best_seconds) {
     return {{first_call_seconds}, 1, StopReason::FarSlower};
@@ -145,12 +145,12 @@ template <class Call, class Flush>
   return series;
 }
 
-/// One repeat of a kernel that takes turns with others, of `calls` calls or, if that is 0, of as many as the protocol
-/// asks for. Calls before it bring the clock and the caches back to where repeated calls have them: weights of some
-/// megabytes come from memory more than once before they stay.
+/// One repeat, of `calls` calls or, if that is 0, of as many as the protocol requires, of a kernel that alternates with
+/// others. Untimed calls restore clock and caches to the state of repeated calls first: weights of some megabytes must
+/// be read from memory more than once before they stay in the cache.
 template <class Call, class Flush>
 [[nodiscard]] Series one_turn(const Protocol& protocol, unsigned calls, const Call& call, const Flush& flush) {
-  constexpr double warm_up_repeats = 2;  // as long as so many repeats, at least one call
+  constexpr double warm_up_repeats = 2;  // duration of the untimed calls in repeats; at least one call
   double estimate = 0;
   double spent = 0;
   do {
@@ -165,11 +165,11 @@ template <class Call, class Flush>
   return series;
 }
 
-/// Writes the lines of `memory` back and drops them from every cache level. Where no instruction does that,
-/// reads through 64 MiB of other memory instead, which leaves little of anything else behind.
+/// Writes the lines of `memory` back and evicts them from all caches. Without an instruction for that, reads through 64
+/// MiB of other memory instead, which evicts nearly everything.
 void evict(std::span<const char> memory);
 
-/// The latency that raw repeats amount to.
+/// The latency and spread of raw repeats.
 [[nodiscard]] Timing timing_of(std::span<const double> repeats, unsigned calls, StopReason stopped);
 
 }  // namespace tunewright::measurers::sandbox

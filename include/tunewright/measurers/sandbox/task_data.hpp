@@ -26,13 +26,12 @@ struct TensorContents {
   std::vector<char> bytes;
 };
 
-/// What an output must be: `values[i]` at flat offset `points[i]`, or everywhere when `points` is empty. An
+/// Expected values of an output: `values[i]` at flat offset `points[i]`, or all elements if `points` is empty. An
 /// element passes if
 ///
 ///   |computed - expected| <= absolute_tolerance + relative_tolerance * |expected|
 ///
-/// or both are the same infinity or both not a number. Elements that are never written fail wherever they
-/// are.
+/// or both are the same infinity, or both are not a number. Elements that are never written fail at any offset.
 struct ExpectedOutput {
   program::TensorId tensor = 0;
   std::string name;
@@ -49,26 +48,26 @@ struct TaskData {
   std::vector<TensorContents> inputs;
   std::vector<ExpectedOutput> outputs;
 
-  /// Size of tensors and expected values.
+  /// Total size of tensors and expected values.
   [[nodiscard]] std::size_t bytes() const noexcept;
 };
 
 [[nodiscard]] std::int64_t element_count(const std::vector<std::int64_t>& shape);
 
-/// Random contents: floating-point values uniform in [low, high), rounded to their type; int32 and int64 uniform in
-/// {0, .., 7}, integers of 8 bits over all their values, truth values even. Determinism: a function of the generator
-/// only.
+/// Random contents: floating-point values uniform in [low, high), rounded to their type; int32 and int64 uniform in {0,
+/// .., 7}; 8-bit integers uniform over all values; booleans true with probability 1/2. Determinism: a function of the
+/// generator only.
 [[nodiscard]] std::vector<char> random_contents(program::ScalarType type, const std::vector<std::int64_t>& shape,
                                                 Rng rng, double low = -1, double high = 1);
 
 namespace sandbox {
 
-/// Throws `std::invalid_argument` where sizes contradict each other.
+/// Throws `std::invalid_argument` for contradictory sizes.
 void validate(const TaskData& data);
 
 void put(Writer& to, const TaskData& data);
 
-/// Views an input that `put` wrote: the spans look into the shared memory, so nothing large is copied.
+/// A view of an input that `put` wrote: its spans point into the shared memory, so nothing large is copied.
 struct InputView {
   program::TensorId tensor;
   std::string name;
@@ -93,7 +92,7 @@ struct TaskView {
 
 [[nodiscard]] TaskView get_task(Reader& from);
 
-/// A kernel as it travels: without the origins of its buffers, which nobody needs to call it.
+/// Serializes a kernel without the origins of its buffers, which calls do not need.
 void put(Writer& to, const codegen::Kernel& kernel);
 
 struct KernelView {

@@ -21,12 +21,12 @@
 
 #include "tunewright/detail/config.hpp"
 
-/// How the tuner, the zygote and the workers talk: fixed-size records over sequenced-packet sockets, larger
-/// contents in anonymous shared memory whose descriptor travels with the record. All three are forks of one
-/// program, so a trivially copyable type has the same layout everywhere.
+/// Communication of tuner, zygote and workers: fixed-size records over sequenced-packet sockets; larger contents in
+/// anonymous shared memory whose descriptor is attached to the record. All three are forks of one program, so a
+/// trivially copyable type has the same layout in all of them.
 namespace tunewright::measurers::sandbox {
 
-/// A file descriptor that is closed with its owner.
+/// A file descriptor; the destructor closes it.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -51,10 +51,10 @@ class Descriptor {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// A connected pair of sockets that keep message boundaries and are closed by exec.
+/// A connected pair of sockets that preserve message boundaries and are closed by exec.
 [[nodiscard]] std::pair<Descriptor, Descriptor> socket_pair();
 
-/// Memory of a descriptor, mapped read-only until destroyed.
+/// The memory of a descriptor, mapped read-only for the lifetime of the object.
 class Mapping {
  public:
   Mapping() = default;
@@ -76,11 +76,10 @@ class Mapping {
   std::size_t bytes_ = 0;
 };
 
-/// Anonymous shared memory holding a copy of `bytes`.
+/// Anonymous shared memory with a copy of `bytes`.
 [[nodiscard]] Descriptor share(std::span<const char> bytes);
 
-/// Appends trivially copyable values, strings and vectors of values; `Reader` gives them back in the same
-/// order.
+/// Appends trivially copyable values, strings and vectors of values; `Reader` reads them in the same order.
 class Writer {
  public:
   template <class T>
@@ -93,7 +92,7 @@ class Writer {
     requires std::is_trivially_copyable_v<T>
   void put_all(std::span<const T> values) {
     put(values.size());
-    bytes_.resize((bytes_.size() + 63) / 64 * 64);  // so that a reader may use the values in place
+    bytes_.resize((bytes_.size() + 63) / 64 * 64);  // aligned, so that a reader can use the values in place
     const auto* from = reinterpret_cast<const char*>(values.data());
     bytes_.insert(bytes_.end(), from, from + values.size_bytes());
   }
@@ -114,7 +113,7 @@ class Reader {
     std::memcpy(&value, take(sizeof value), sizeof value);
     return value;
   }
-  /// View into the bytes read from.
+  /// A view into the bytes.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::span<const T> get_all() {
@@ -132,7 +131,7 @@ class Reader {
 
 enum class Received { Message, Closed, TimedOut };
 
-/// Sends one record, with a descriptor if `fd` is not negative. False when the other end is gone.
+/// Sends one record, with descriptor `fd` unless that is negative. False if the other end is gone.
 template <class Record>
   requires std::is_trivially_copyable_v<Record>
 [[nodiscard]] bool send_record(int socket, const Record& record, int fd = -1) noexcept {
@@ -157,8 +156,8 @@ template <class Record>
   return sent == static_cast<ssize_t>(sizeof record);
 }
 
-/// Waits up to `timeout` for one record; a negative timeout waits for ever. A record of another size counts
-/// as the end: what is on the other side no longer follows the protocol.
+/// Waits up to `timeout` for one record; forever if it is negative. A record of another size counts as the end of the
+/// connection, because the other side violates the protocol.
 template <class Record>
   requires std::is_trivially_copyable_v<Record>
 [[nodiscard]] Received receive_record(

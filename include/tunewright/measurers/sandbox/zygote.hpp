@@ -25,23 +25,22 @@
 
 namespace tunewright::measurers::sandbox {
 
-/// A quiet copy of this process, forked early, that forks workers on request.
+/// A copy of this process, forked early, that forks workers on request.
 ///
-/// Why not fork workers from the tuner: by then it has compile threads, and a fork copies locks those threads
-/// hold. The zygote has one thread for its whole life. If the tuner has threads already when the zygote is
-/// made, the zygote is still sound, because all it does itself is fork, kill and wait; what a worker needs
-/// beyond that (the C library's allocator is safe after a fork) should then not have been in use by another
-/// thread at that moment.
+/// The tuner must not fork workers itself: by then it has compile threads, and a fork copies the locks that they hold.
+/// The zygote always has a single thread. It also works if the tuner has threads already when the zygote is forked,
+/// because the zygote itself only forks, kills and waits; but whatever else a worker uses must then not have been in
+/// use by another thread at that moment (the C library's allocator is safe after a fork).
 ///
-/// No process outlives the tuner: the zygote ends when its socket closes, however the tuner ended, and kills
-/// its workers; the kernel kills them if the zygote itself is killed. Each worker leads a process group, so
-/// what a kernel may have started ends with it.
+/// No process outlives the tuner: the zygote ends when its socket closes, however the tuner ended, and kills its
+/// workers; the kernel kills them if the zygote itself is killed. Each worker leads a process group, so processes that
+/// a kernel started end with it.
 class Zygote {
  public:
   explicit Zygote(WorkerParts parts);
   Zygote(const Zygote&) = delete;
   Zygote& operator=(const Zygote&) = delete;
-  /// In a fork of the process that made it, which has no part in it, only the copy of the socket is closed.
+  /// In a fork of the process that made it, only closes the copied socket.
   ~Zygote();
 
   struct Worker {
@@ -50,20 +49,20 @@ class Zygote {
   };
   [[nodiscard]] Worker spawn();
 
-  /// Ends a worker and its group at once, or after it had `grace` to end by itself. The status is as from
+  /// Ends a worker and its process group at once, or after it had `grace` to end by itself. Returns the status of
   /// `waitpid`.
   int end(pid_t worker, std::chrono::duration<double> grace) {
     return ask({.kind = ZygoteRequest::Kind::End, .worker = worker, .grace_seconds = grace.count()}).wait_status;
   }
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  /// Whether it has not ended, whatever ended it.
+  /// Whether the zygote is running.
   [[nodiscard]] bool alive() const noexcept;
 
  private:
   ZygoteReply ask(const ZygoteRequest& request, int fd = -1);
 
-  /// Cuts what ties the copy to the tuner: the terminal's signals, handlers, descriptors.
+  /// Detaches the copy from the tuner: terminal signals, handlers, descriptors.
   static void be_quiet(int socket);
 
   static void serve(int socket, const WorkerParts& parts);
@@ -74,7 +73,7 @@ class Zygote {
 
   pid_t pid_ = -1, owner_ = ::getpid();
   Descriptor socket_;
-  std::mutex mutex_;  // of the socket: several may share a zygote
+  std::mutex mutex_;  // guards the socket, since a zygote may be shared
 };
 
 }  // namespace tunewright::measurers::sandbox
@@ -89,11 +88,11 @@ namespace tunewright::measurers::sandbox {
 
 TUNEWRIGHT_INLINE Zygote::Zygote(WorkerParts parts) {
   auto [ours, theirs] = socket_pair();
-  std::fflush(nullptr);  // else a kernel that prints would print our unwritten text again
+  std::fflush(nullptr);  // otherwise a kernel that prints would print our unwritten text again
   const pid_t pid = ::fork();
   if (pid < 0) throw_system_error("fork");
   if (pid == 0) {
-    // An exception must not unwind into the tuner's frames, which this process shares as a copy.
+    // An exception must not unwind into the copied frames of the tuner.
     try {
       be_quiet(theirs.get());
       serve(theirs.get(), parts);
@@ -107,7 +106,7 @@ TUNEWRIGHT_INLINE Zygote::Zygote(WorkerParts parts) {
 
 TUNEWRIGHT_INLINE Zygote::~Zygote() {
   if (::getpid() != owner_) return;
-  ::shutdown(socket_.get(), SHUT_RDWR);  // ends it also where a fork of this process still holds the socket
+  ::shutdown(socket_.get(), SHUT_RDWR);  // ends it even if a fork of this process still holds the socket
   socket_.close();
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -142,8 +141,8 @@ TUNEWRIGHT_INLINE void Zygote::be_quiet(int socket) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Locks and sockets of the tuner must not live on here. Sockets of other zygotes above all: those end
-  // when they close.
+  // The tuner's locks and sockets must not stay open here. This matters most for sockets of other zygotes, which end
+  // when they are closed.
   if (socket > 3) ::close_range(3, static_cast<unsigned>(socket) - 1, 0);
   ::close_range(static_cast<unsigned>(socket) + 1, ~0U, 0);
   const rlimit no_core{0, 0};
@@ -165,7 +164,7 @@ TUNEWRIGHT_INLINE void Zygote::serve(int socket, const WorkerParts& parts) {
         be_worker(passed.get(), zygote, parts);
         ::_exit(0);
       }
-      // Here as well as in the worker: whoever is first.
+      // Called here and in the worker, because either may run first.
       if (reply.worker > 0) ::setpgid(reply.worker, reply.worker);
       if (reply.worker > 0) workers.push_back(reply.worker);
     } else if (const auto known = std::find(workers.begin(), workers.end(), request.worker); known != workers.end()) {
@@ -181,8 +180,7 @@ TUNEWRIGHT_INLINE void Zygote::serve(int socket, const WorkerParts& parts) {
 TUNEWRIGHT_INLINE int Zygote::end_worker(pid_t worker, std::chrono::duration<double> grace) {
   const auto start = std::chrono::steady_clock::now();
   siginfo_t info{};
-  // Looking without reaping keeps the number of a dead worker, and so of its group, from being given to
-  // another process.
+  // WNOWAIT does not reap, which keeps the id of a dead worker, and of its group, from being reused.
   while (grace.count() > 0 && ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid == 0 && std::chrono::steady_clock::now() - start < grace) {
     ::usleep(500);
@@ -197,12 +195,13 @@ TUNEWRIGHT_INLINE int Zygote::end_worker(pid_t worker, std::chrono::duration<dou
 TUNEWRIGHT_INLINE void Zygote::be_worker(int socket, pid_t zygote, const WorkerParts& parts) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != zygote) return;  // it died before the line above
+  if (::getppid() != zygote) return;  // the zygote died before the line above
   crash_report::install(socket);
   if (parts.serve) {
     parts.serve(socket);
   } else {
-    // The tuner may have asked only after the zygote was forked. Where there are no such registers this fails.
+    // The tuner may have requested permission only after the zygote was forked. Fails harmlessly without such
+    // registers.
     (void)host::permit_tile_registers();
     confine(parts.confinement);
     Child(socket, parts).serve();

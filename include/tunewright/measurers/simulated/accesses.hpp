@@ -11,17 +11,17 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// What a statement touches, for machines that count it.
+/// The memory accesses of a statement, for the analytic machines.
 namespace tunewright::measurers::simulated {
 
-/// Time in sixteenths of a cycle: integers, so that no compiler, option or order of additions changes a
-/// result.
+/// Time in sixteenths of a cycle: integers, so that the result does not depend on compiler, options or order of
+/// additions.
 using Ticks = std::int64_t;
 
-/// a * b, or the largest number if that is too large.
+/// a * b, saturated at the largest number.
 [[nodiscard]] std::int64_t times(std::int64_t a, std::int64_t b) noexcept;
 
-/// A buffer and the physical indices, over loop variables, of the element that is read or written.
+/// A buffer and the physical indices, as functions of loop variables, of the accessed element.
 struct Access {
   loops::BufferId buffer = 0;
   std::vector<program::IndexExpr> physical;
@@ -34,10 +34,10 @@ struct Access {
   return {id, loops::physical_indices(nest, nest.buffers[id], std::move(coordinates))};
 }
 
-/// What `s` writes.
+/// The element that `s` writes.
 [[nodiscard]] Access store_of(const loops::LoopNest& nest, const loops::Statement& s);
 
-/// What the body of `s` reads, in the order of its loads.
+/// The elements that the body of `s` reads, in the order of its loads.
 [[nodiscard]] std::vector<Access> loads_of(const loops::LoopNest& nest, const loops::Statement& s);
 
 }  // namespace tunewright::measurers::simulated

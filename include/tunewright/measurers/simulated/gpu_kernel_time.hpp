@@ -18,25 +18,24 @@
 
 namespace tunewright::measurers::simulated {
 
-/// What the statements of a kernel add up to, for one block unless said otherwise.
+/// Sums over the statements of a kernel, per block unless stated otherwise.
 struct KernelWork {
   std::int64_t blocks = 1;
   std::array<ThreadLoop, 3> threads{};
-  loops::FragmentInstructions instructions;  ///< of tensor units
+  loops::FragmentInstructions instructions;  ///< of tensor cores
   std::int64_t shared_bytes = 0;
-  std::int64_t accumulators = 0;  ///< registers of a thread
-  std::int64_t operands = 0;      ///< registers of a thread, the most that a statement keeps
+  std::int64_t accumulators = 0;  ///< registers per thread
+  std::int64_t operands = 0;      ///< registers per thread; the maximum over statements
   Ticks issue = 0, arithmetic = 0, banks = 0, transfers = 0;
-  Ticks latency = 0;                    ///< of a warp that runs alone
-  Ticks ahead = 0;                      ///< of its fetches that run ahead of that, a tile's share of each
-  std::vector<std::int64_t> requested;  ///< by buffer: bytes that all blocks together ask for
+  Ticks latency = 0;                    ///< of a lone warp
+  Ticks ahead = 0;                      ///< of its prefetches, for one tile each
+  std::vector<std::int64_t> requested;  ///< per buffer: bytes requested by all blocks together
 
   [[nodiscard]] std::int64_t block_threads() const { return threads[0].extent * threads[1].extent * threads[2].extent; }
   [[nodiscard]] std::int64_t warps() const { return program::ceil_div(block_threads(), warp_size); }
 };
 
-/// From the work of a kernel to the time it takes on a device, whose multiprocessors run as many blocks at a time as
-/// fit.
+/// Computes the time of a kernel on a device from its work and the occupancy.
 class GpuKernelTime {
  public:
   GpuKernelTime(const loops::LoopNest& nest, const Target& target, const GpuPrices& prices, const KernelWork& kernel)
@@ -45,8 +44,8 @@ class GpuKernelTime {
   /// The time of a kernel that does not fit the device.
   static constexpr Ticks never = std::numeric_limits<Ticks>::max() / 64;
 
-  /// Blocks run in waves; in each, a multiprocessor is busy for the instructions of its blocks or, where these
-  /// are too few to hide it, for the latency of one. Memory moves meanwhile.
+  /// Blocks run in waves. In each, a multiprocessor is busy for the instructions of its blocks or, if these are too few
+  /// to hide it, for the latency of one. Memory transfers overlap with that.
   [[nodiscard]] Ticks duration() const {
     const std::int64_t resident = resident_blocks();
     if (resident < 1) return never;
@@ -69,15 +68,15 @@ class GpuKernelTime {
       from_memory += kept ? distinct : distinct + (requested - distinct) / 4;
     }
     const double per_cycle = target_.peak_gb_per_s * 1e9 / prices_.frequency_hz;
-    const auto rate = std::max<std::int64_t>(std::llround(per_cycle * 1024), 1);  // bytes in 1024 cycles
+    const auto rate = std::max<std::int64_t>(std::llround(per_cycle * 1024), 1);  // bytes per 1024 cycles
     const std::array<Ticks, 3> parts{computing, times(from_memory, 1024 * prices_.cycle) / rate,
                                      times(from_cache, 1024 * prices_.cycle) / (prices_.cache_speed * rate)};
     return prices_.launch + overlapped(parts);
   }
 
  private:
-  /// Blocks that one multiprocessor runs at a time; 0 where a block does not fit. Leaves out the 1 KiB of shared memory
-  /// that CUDA keeps of each from compute capability 8.0 on (Ampere Tuning Guide).
+  /// Occupancy: blocks that one multiprocessor runs at a time; 0 if a block does not fit. Ignores the 1 KiB of shared
+  /// memory that CUDA reserves per block from compute capability 8.0 on (Ampere Tuning Guide).
   [[nodiscard]] std::int64_t resident_blocks() const {
     const std::int64_t threads = kernel_.warps() * warp_size;
     std::int64_t blocks = target_.max_blocks_per_multiprocessor;
@@ -92,7 +91,7 @@ class GpuKernelTime {
   [[nodiscard]] std::int64_t wanted_registers() const {
     return kernel_.accumulators + kernel_.operands + prices_.registers_for_addresses;
   }
-  /// That a thread can have: so many that one block fits. What it wants beyond is spilled.
+  /// Registers available per thread if one block is to fit. Further values are spilled.
   [[nodiscard]] std::int64_t registers_of_thread() const {
     std::int64_t most = target_.max_registers_per_thread;
     if (target_.registers_per_multiprocessor > 0) {

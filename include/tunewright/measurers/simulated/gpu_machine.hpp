@@ -20,13 +20,13 @@
 
 namespace tunewright::measurers::simulated {
 
-/// Adds up what the kernels of a GPU nest, as `loops::lower` gives it, cost on one target.
+/// Adds up the costs of the kernels of a GPU nest, as `loops::lower` returns it, on one target.
 class GpuMachine {
  public:
   GpuMachine(const loops::LoopNest& nest, const Target& target, const GpuPrices& prices)
       : nest_(nest), target_(target), prices_(prices) {}
 
-  /// Time of all kernels, one after the other; the largest there is when a kernel does not fit the device.
+  /// Time of all kernels in sequence; the largest value if a kernel does not fit the device.
   [[nodiscard]] Ticks run() {
     Ticks total = 0;
     workspace_.assign(nest_.buffers.size(), false);
@@ -53,8 +53,8 @@ class GpuMachine {
     std::int64_t extent = 1;
     loops::LoopKind kind = loops::LoopKind::Serial;
     bool reduction = false;
-    const schedule::TensorIntrinsic* instruction = nullptr;  ///< that does all of it, one row after the other
-    bool fetches = false;                                    ///< fills shared memory anew at each iteration
+    const schedule::TensorIntrinsic* instruction = nullptr;  ///< computes all of it, one row after the other
+    bool fetches = false;                                    ///< fills shared memory again in each iteration
   };
 
   static bool is_block(loops::LoopKind kind) {
@@ -65,7 +65,7 @@ class GpuMachine {
   }
   static bool is_bound(loops::LoopKind kind) { return is_block(kind) || is_thread(kind); }
 
-  /// Grid and block of the kernel.
+  /// Finds grid and block of the kernel.
   void find_threads(const loops::Node& node) {
     if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
       for (const loops::Node& inner : branch->then) find_threads(inner);
@@ -90,7 +90,7 @@ class GpuMachine {
         visit(loop->body, std::max(unroll_limit, loop->unroll_limit));
         open_.pop_back();
       } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-        visit(branch->then, unroll_limit);  // the boundary is a small part
+        visit(branch->then, unroll_limit);  // ignores the boundary, which is small
       } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
         add(*statement, unroll_limit);
       } else if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) {
@@ -106,11 +106,11 @@ class GpuMachine {
             shared ? registers_of_fetch(buffer) : times(product(true), program::ceil_div(buffer.bytes(), 4 * holders));
       }
     }
-    // Before and after fetching, or once for what was fetched ahead.
+    // Barriers before and after fetching, or one per tile that was prefetched.
     if (fetches) kernel_.latency += times(product(false), (ahead ? 1 : 2) * prices_.barrier);
   }
 
-  /// That a thread keeps what it has loaded ahead in, until it stores it.
+  /// Registers of a thread that hold the elements it has prefetched until it stores them.
   [[nodiscard]] std::int64_t registers_of_fetch(const loops::Buffer& buffer) const {
     if (buffer.stages == 1 || buffer.asynchronous) return 0;
     return program::ceil_div(buffer.bytes(), 4 * std::int64_t{buffer.stages} * kernel_.block_threads());
@@ -126,20 +126,20 @@ class GpuMachine {
     return iterations;
   }
 
-  /// The loops one thread runs around a statement, outermost first, split into those that stay loops and the
-  /// unrolled tile inside, whose operands are kept in registers.
+  /// The loops that one thread runs around a statement, outermost first, split into those that stay loops and the
+  /// unrolled tile inside, whose operands stay in registers.
   struct Instances {
     std::vector<OpenLoop> loops;
-    std::size_t tile = 0;      ///< where the tile starts
-    std::int64_t entered = 1;  ///< times the tile is run
-    std::int64_t in_tile = 1;  ///< instances in it
+    std::size_t tile = 0;      ///< position of the tile's first loop
+    std::int64_t entered = 1;  ///< executions of the tile
+    std::int64_t in_tile = 1;  ///< instances per execution
     [[nodiscard]] std::int64_t all() const { return times(entered, in_tile); }
   };
 
   [[nodiscard]] Instances instances_of(const loops::Statement& s, std::int64_t unroll_limit) const {
     Instances of;
     const bool cooperative = nest_.buffers[s.target].scope == loops::Scope::Shared;
-    for (const bool virtual_threads : {false, true}) {  // these are run interleaved, inside the others
+    for (const bool virtual_threads : {false, true}) {  // virtual threads are interleaved, inside the other loops
       for (const OpenLoop& loop : open_) {
         const bool is_virtual = loop.kind == loops::LoopKind::VirtualThread;
         if (is_bound(loop.kind) || is_virtual != virtual_threads || (is_virtual && cooperative)) continue;
@@ -161,9 +161,9 @@ class GpuMachine {
     return of;
   }
 
-  /// Elements of `a` that one run of the tile reaches, and how many of them one instruction moves: of a vectorized
-  /// loop, and of shared memory also of an unrolled one where rows begin at whole vectors, which a compiler loads as
-  /// such.
+  /// Elements of `a` that one execution of the tile accesses, and how many of them one instruction moves: those of a
+  /// vectorized loop and, in shared memory, of an unrolled loop if rows begin at whole vectors, because compilers load
+  /// these as vectors.
   struct InTile {
     std::int64_t elements = 1, together = 1;
   };
@@ -185,7 +185,7 @@ class GpuMachine {
     return reached;
   }
 
-  /// Elements of `load` that wait in registers: those of a few terms of what the tile stores to `target`.
+  /// Elements of `load` that are held in registers: those for a few terms of the sums that the tile stores to `target`.
   [[nodiscard]] std::int64_t waiting(const Instances& of, const Access& load, const Access& target) const {
     std::int64_t of_a_term = 1, terms = 1;
     for (std::size_t l = of.tile; l < of.loops.size(); ++l) {
@@ -200,7 +200,7 @@ class GpuMachine {
   [[nodiscard]] bool is_fragment(loops::BufferId id) const {
     return id != loops::LoopNest::no_buffer && nest_.buffers[id].scope == loops::Scope::Accumulator;
   }
-  /// Whether warps do `s` as a whole.
+  /// Whether whole warps execute `s` together.
   [[nodiscard]] bool works_on_fragments(const loops::Statement& s) const {
     bool found = is_fragment(s.target);
     if (s.kind == loops::Statement::Kind::Initialise) return found;
@@ -210,8 +210,8 @@ class GpuMachine {
     return found;
   }
 
-  /// Products of fragments of 16 x 16 elements, or fragments that are taken out through shared memory. A warp does one
-  /// at a time; factors are loaded once for all unrolled loops that they do not depend on. Where warp groups run
+  /// Adds products of fragments of 16 x 16 elements, or copies of fragments through shared memory. A warp computes one
+  /// at a time; factors are loaded once for all unrolled loops that do not move them. If warp groups execute the
   /// instructions, `warps` are warp groups and a product is one of their instructions, which reads each factor from
   /// shared memory once.
   void add_fragments(const loops::Statement& s) {
@@ -242,7 +242,7 @@ class GpuMachine {
       kernel_.latency += prices_.shared_latency;
       return;
     }
-    // Rows are the outermost of the loops that one instruction does.
+    // Rows are the outermost loop of an instruction.
     const auto rows =
         std::find_if(open_.begin(), open_.end(), [](const OpenLoop& loop) { return loop.instruction != nullptr; });
     const schedule::TensorIntrinsic* of_group =
@@ -269,7 +269,7 @@ class GpuMachine {
       banks(times(times(fragments, elements * size), loops::conflicts_of_fragment_rows(row_bytes)));
       operands += registers * size / 2 * (tile / shared_by);
     }
-    // A warp issues the two halves of a product of fragments; each warp of a group what the group does.
+    // A warp issues a product of fragments as two instructions; each warp of a group issues the group's instruction.
     const std::int64_t issued = of_group == nullptr ? 2 : of_group->threads / warp_size;
     kernel_.issue += times(times(warps, products), issued * prices_.issue);
     const Ticks product = times(product_points / (elements * 16), tensor_ticks(size, of_group != nullptr));
@@ -279,13 +279,13 @@ class GpuMachine {
         times(products / tile, prices_.shared_latency + 8 * prices_.arithmetic_latency) + times(products, product);
   }
 
-  /// Elements from one row of a buffer to the next, padding included.
+  /// Elements between the starts of two rows of a buffer, padding included.
   [[nodiscard]] static std::int64_t row_elements(const loops::Buffer& buffer) {
     return buffer.packing.empty() ? buffer.shape.back() : buffer.packing.back().extent;
   }
 
-  /// Time of one product of fragments by the tensor units of a multiprocessor for warps or for warp groups, or by its
-  /// other units where it has none.
+  /// Time that a multiprocessor needs for one product of fragments: on its tensor cores, for warps or warp groups, or
+  /// on its other units if it has none.
   [[nodiscard]] Ticks tensor_ticks(std::int64_t element_bytes, bool of_groups) const {
     constexpr std::int64_t terms = 16 * 16 * 16;
     const double reached = target_.peak_tensor_gflops * (of_groups ? 1.0 : target_.tensor_peak_share_of_warps());
@@ -352,7 +352,7 @@ class GpuMachine {
     return scope == loops::Scope::Global || scope == loops::Scope::Shared || workspace_[a.buffer];
   }
 
-  /// Counts what moving an operand of all tiles costs; returns the latency of one.
+  /// Adds the cost of moving an operand for all tiles; returns the latency of one.
   Ticks move(const Instances& of, const Access& a) {
     const auto [elements, together] = in_tile(of, a);
     const std::int64_t active = std::min(kernel_.block_threads(), warp_size);
@@ -379,7 +379,7 @@ class GpuMachine {
   const loops::LoopNest& nest_;
   const Target& target_;
   const GpuPrices& prices_;
-  std::vector<bool> workspace_;  // by buffer: between kernels, so in global memory whatever its scope
+  std::vector<bool> workspace_;  // by buffer: passed between kernels, so in global memory whatever its scope
   std::vector<OpenLoop> open_;
   KernelWork kernel_;
 };

@@ -28,12 +28,12 @@ namespace tunewright::measurers::simulated {
 
 using loops::part, loops::Share, loops::share_where, loops::whole_share;
 
-/// Adds up what the statements of a nest cost on one target, with guards where the code generator for CPUs has them.
+/// Adds up the costs of the statements of a nest on one CPU target, with guards where the code generator has them.
 class Machine {
  public:
   Machine(const loops::LoopNest& nest, const Target& target, const Prices& prices)
       : nest_(loops::prepare_for_codegen(nest)), target_(target), prices_(prices) {
-    bool is_narrow = false;  // any buffer: tensor instructions of CPUs read nothing wider
+    bool is_narrow = false;  // for some buffer: tensor instructions of CPUs read only types below 4 bytes
     for (const loops::Buffer& buffer : nest_.buffers) {
       buffers_bytes_ += static_cast<std::uint64_t>(buffer.bytes());
       is_narrow = is_narrow || program::size_in_bytes(buffer.type) < 4;
@@ -54,7 +54,7 @@ class Machine {
     std::int64_t extent = 1;
     loops::LoopKind kind = loops::LoopKind::Serial;
     bool reduction = false;
-    std::int64_t runs = 1;  ///< iterations one thread runs
+    std::int64_t runs = 1;  ///< iterations that one thread runs
     std::int64_t unroll_limit = 0;
   };
 
@@ -89,12 +89,12 @@ class Machine {
     open_.pop_back();
   }
 
-  /// True for loops that fill sums which an instruction starts from zero.
+  /// Whether the loops only initialise sums that an instruction starts from zero.
   [[nodiscard]] bool is_left_out(const loops::Node& node) const {
     return std::any_of(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.fill == &node; });
   }
 
-  /// The interior, where nothing is asked, and the boundary, each for its share of the iterations.
+  /// Visits the interior, which has no conditions, and the boundary, each weighted by its share of the iterations.
   void visit(const loops::Branch& branch, std::int64_t unroll_limit) {
     add(times(runs(open_.size()), prices_.condition));
     const std::size_t known = holding_.size();
@@ -120,14 +120,14 @@ class Machine {
     return std::max<std::int64_t>(target_.vector_bytes() / bytes, 1);
   }
 
-  /// Iterations of the outermost `depth` loops, as one thread sees them.
+  /// Iterations that one thread runs of the outermost `depth` loops.
   [[nodiscard]] std::int64_t runs(std::size_t depth) const {
     std::int64_t product = 1;
     for (std::size_t l = 0; l < depth; ++l) product = times(product, open_[l].runs);
     return product;
   }
 
-  /// Instructions that bring the distinct elements of the tile from loop `tile` inwards into registers.
+  /// Vector loads of the distinct elements that the tile, the loops from `tile` inwards, accesses.
   [[nodiscard]] std::int64_t vectors_of(const Access& a, std::size_t tile) const {
     std::int64_t vectors = 1;
     for (std::size_t l = tile; l < open_.size(); ++l) {
@@ -139,7 +139,7 @@ class Machine {
     return vectors;
   }
 
-  /// Arithmetic of one evaluation of a body.
+  /// Arithmetic of one evaluation of the body.
   [[nodiscard]] Ticks arithmetic(const loops::Statement& s) const {
     const loops::BodyOperations count = loops::operations(s);
     return static_cast<Ticks>(count.simple_fused()) * prices_.arithmetic +
@@ -147,9 +147,9 @@ class Machine {
            static_cast<Ticks>(count.functions) * prices_.function;
   }
 
-  /// One statement in all its loops: registers and pipes or tensor instructions, branches, or the slowest level of
-  /// memory, whichever is longest, plus a part of the others, since they overlap imperfectly. A program is run again
-  /// and again: a cache that holds all buffers fetches nothing.
+  /// One statement in all its loops: the maximum of registers and pipes (or tensor instructions), branches, and the
+  /// slowest level of memory, plus a part of the others, since they overlap imperfectly. Programs are run repeatedly,
+  /// so a cache that holds all buffers fetches nothing.
   [[nodiscard]] Ticks cost(const loops::Statement& s) const {
     std::size_t tile = open_.size();
     while (tile > 0 && in_tile(open_[tile - 1])) --tile;
@@ -189,7 +189,7 @@ class Machine {
     return guards;
   }
 
-  /// Share of the terms visited that are not left out: on a boundary, of those that its interior does not have.
+  /// Share of the visited terms that are not skipped; on a boundary, of those outside its interior.
   [[nodiscard]] Share terms(const loops::Statement& s) const {
     std::vector<loops::Guard> guards = guards_of_terms(s);
     if (guards.empty()) return whole_share;
@@ -197,8 +197,8 @@ class Machine {
     return std::clamp<Share>(share_where(nest_, guards) - interior_, 0, share_) * whole_share / share_;
   }
 
-  /// Ticks of asking for terms that are left out, as soon as the loops that decide it are entered; what straight-line
-  /// code decides alone is never asked.
+  /// Ticks of the conditions that skip terms, each evaluated as soon as the loops that decide it are entered;
+  /// conditions that only straight-line code decides cost nothing.
   [[nodiscard]] Ticks conditions(const loops::Statement& s) const {
     const std::vector<loops::Guard> guards = guards_of_terms(s);
     if (guards.empty()) return 0;
@@ -221,8 +221,8 @@ class Machine {
     return ticks;
   }
 
-  /// Tells for each depth whether the loop becomes straight-line code: tiles do, and reductions around them that decide
-  /// their guards.
+  /// For each depth, whether the loop becomes straight-line code: loops of the tile do, and reductions around them that
+  /// decide their guards.
   [[nodiscard]] std::vector<char> straight_loops(const loops::Statement& s,
                                                  std::span<const loops::Guard> guards) const {
     std::vector<char> straight(open_.size(), 0);
@@ -251,11 +251,11 @@ class Machine {
                        [](const OpenLoop& loop) { return loop.kind == loops::LoopKind::Parallel; });
   }
 
-  /// Ticks of one run of the tile of loops from `tile` inwards.
+  /// Ticks of one execution of the tile, the loops from `tile` inwards.
   [[nodiscard]] Ticks in_registers(const loops::Statement& s, const Access& target, std::span<const Access> loads,
                                    std::size_t tile) const {
-    std::int64_t copies = 1;   // vector operations in the tile
-    std::int64_t chained = 1;  // of them into one accumulator
+    std::int64_t copies = 1;   // vector operations per execution
+    std::int64_t chained = 1;  // dependent ones, with the same accumulator
     for (std::size_t l = tile; l < open_.size(); ++l) {
       const bool vector = open_[l].kind == loops::LoopKind::Vectorized;
       const std::int64_t steps = vector ? program::ceil_div(open_[l].extent, lanes(s.target)) : open_[l].extent;
@@ -275,9 +275,8 @@ class Machine {
     return copies > prices_.code_copies ? times(ticks, 2) : ticks;
   }
 
-  /// Bytes that a cache of `capacity` fetches. The largest nest of inner loops that fits keeps what it has;
-  /// the loop around it walks on, fetching what it reaches once, and starts from nothing when it is entered
-  /// again.
+  /// Bytes that a cache of `capacity` fetches. The data of the largest nest of inner loops that fits stay in the cache;
+  /// the loop around it fetches what it touches once, and all of it again whenever it is entered.
   [[nodiscard]] std::int64_t traffic(std::span<const Access> accesses, std::int64_t capacity) const {
     std::size_t depth = open_.size();
     while (depth > 0 && touched(accesses, depth - 1) <= capacity) --depth;
@@ -285,7 +284,7 @@ class Machine {
     return times(runs(depth), touched(accesses, depth));
   }
 
-  /// Bytes, in whole cache lines, that accesses reach while one thread runs the loops from `depth` inwards.
+  /// Bytes, in whole cache lines, that the accesses touch while one thread runs the loops from `depth` inwards.
   [[nodiscard]] std::int64_t touched(std::span<const Access> accesses, std::size_t depth) const {
     const auto range_of = [&](loops::Var var) {
       for (std::size_t l = depth; l < open_.size(); ++l) {
@@ -299,7 +298,7 @@ class Machine {
       const loops::Buffer& buffer = nest_.buffers[a.buffer];
       const std::vector<std::int64_t> shape = buffer.physical_shape();
       auto own = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
-      // Neighbours that make up 32 bits, as instructions read them, are one element.
+      // Neighbours that together have 32 bits count as one element, because instructions read them together.
       const bool of_terms = own < 4 && shape.size() > 1 && own * shape.back() == 4;
       const std::size_t row = a.physical.size() - (of_terms ? 2 : 1);
       for (std::size_t d = a.physical.size(); d-- > 0;) {
@@ -315,12 +314,12 @@ class Machine {
   const Target& target_;
   const Prices& prices_;
   std::uint64_t buffers_bytes_ = 0;
-  std::vector<loops::TensorStatement> tensors_;  // that code for the target computes by instructions
+  std::vector<loops::TensorStatement> tensors_;  // that the target's instructions compute
   bool in_instruction_ = false;                  // whose loops are not run
-  std::vector<OpenLoop> open_;                   // loops around the node visited, outermost first
-  std::vector<loops::Guard> holding_;            // conditions of the branches around that hold at the node
-  Share share_ = whole_share;                    // of all iterations, those that come to the node
-  Share interior_ = 0;                           // on a boundary, those that its interior has instead
+  std::vector<OpenLoop> open_;                   // loops around the visited node, outermost first
+  std::vector<loops::Guard> holding_;            // conditions of enclosing branches that hold at the node
+  Share share_ = whole_share;                    // of all iterations: those that reach the node
+  Share interior_ = 0;                           // on a boundary: those that reach its interior instead
   Ticks total_ = 0;
 };
 

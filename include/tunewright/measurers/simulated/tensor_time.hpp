@@ -8,12 +8,12 @@
 
 namespace tunewright::measurers::simulated {
 
-/// Time of one thread in a statement that a tensor instruction computes, where all that it reads is at hand. `body`: of
-/// one evaluation of what a copy stores, for a vector.
+/// Time of one thread in a statement that a tensor instruction computes, if all operands are in L1. `body`: time of
+/// evaluating, for one vector, the value that a copy stores.
 [[nodiscard]] inline Ticks tensor_time(const loops::TensorStatement& tensor, const loops::TensorWork& work, Ticks body,
                                        const Prices& prices) {
   const auto ticks = [](double count, Ticks price) {
-    constexpr double most = 1LL << 53;  // below, counts are exact
+    constexpr double most = 1LL << 53;  // counts below it are exact
     return times(static_cast<Ticks>(std::min(count, most)), price);
   };
   if (tensor.kind == loops::TensorStatement::Kind::Interleaving)

@@ -10,19 +10,19 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
 
-/// How the 32 threads of a warp meet memory.
+/// Memory accesses of the 32 threads of a warp.
 namespace tunewright::measurers::simulated {
 
 inline constexpr std::int64_t warp_size = 32;
 
-/// A loop bound to threads; their number in a block runs over the x dimension first.
+/// A loop bound to threads; threads of a block are numbered along x first.
 struct ThreadLoop {
   loops::Var var = 0;
   std::int64_t extent = 1;
 };
 
-/// Addresses of the 4-byte words that the first warp of a block reaches when each of its `active` threads reads
-/// `elements` elements in a row, all other loops in their first iteration. Distinct and ascending.
+/// Addresses of the 4-byte words that the first warp of a block accesses if each of its `active` threads reads
+/// `elements` consecutive elements, with all other loops in their first iteration. Distinct and ascending.
 [[nodiscard]] inline std::vector<std::int64_t> words_of_warp(const loops::LoopNest& nest, const Access& a,
                                                              const std::array<ThreadLoop, 3>& threads,
                                                              std::int64_t active, std::int64_t elements) {
@@ -48,7 +48,7 @@ struct ThreadLoop {
   return words;
 }
 
-/// Steps that shared memory takes for distinct words: 32 banks give one word each in a step.
+/// Steps that shared memory needs for distinct words: each of 32 banks serves one word per step.
 [[nodiscard]] inline std::int64_t bank_steps(const std::vector<std::int64_t>& words) {
   constexpr std::int64_t banks = 32;
   std::array<std::int64_t, banks> in_bank{};
@@ -56,7 +56,7 @@ struct ThreadLoop {
   return *std::max_element(in_bank.begin(), in_bank.end());
 }
 
-/// Sectors of 32 bytes that ascending words lie in: what a warp moves from or to global memory.
+/// Sectors of 32 bytes that contain the ascending words: what a warp transfers from or to global memory.
 [[nodiscard]] inline std::int64_t sectors(const std::vector<std::int64_t>& words) {
   std::int64_t count = 0, last = 0;
   for (const std::int64_t word : words) {

@@ -17,7 +17,7 @@ namespace tunewright::schedule::ansor {
 
 namespace detail {
 
-/// Follows a schedule step by step and names stages and loops by their places, as logs do.
+/// Replays a schedule step by step and numbers stages and loops by position, as logs do.
 class Export {
  public:
   explicit Export(const schedule::Schedule& schedule);
@@ -67,16 +67,16 @@ class Export {
   }
 
   schedule::State state_;
-  std::vector<TensorId> stages_;    // by place
-  std::vector<std::int32_t> step_;  // by our step: the log's
-  std::vector<IterId> order_;       // of the loops before a reorder
+  std::vector<TensorId> stages_;    // by position
+  std::vector<std::int32_t> step_;  // by our step: the step of the log
+  std::vector<IterId> order_;       // loops before a reorder
 };
 
 }  // namespace detail
 
-/// A schedule in the steps of a log: `to_schedule` of them lowers to the same program, except for what has no
-/// counterpart and is left out: packing, arranging, pipelining, padding and tensorizing. Throws
-/// `schedule::ScheduleError` for a schedule that does not replay.
+/// Converts a schedule to the steps of a log. `to_schedule` converts them back to a schedule that lowers to the same
+/// program, except for steps without a counterpart, which are left out: packing, layouts, pipelining, padding and
+/// tensor instructions. Throws `schedule::ScheduleError` for a schedule that does not replay.
 /// Cost: that of replaying.
 [[nodiscard]] inline std::vector<Step> from_schedule(const schedule::Schedule& schedule) {
   return detail::Export(schedule).steps;

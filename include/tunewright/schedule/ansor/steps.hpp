@@ -8,12 +8,12 @@
 #include <variant>
 #include <vector>
 
-/// Schedules in the transform steps of TVM's auto_scheduler ("Ansor"), as its logs hold them. Stages and iterators are
-/// numbers into the state at the time of the step: a step that makes a stage shifts the numbers of those
-/// behind it. What a step means for a program is the business of whoever replays it.
+/// Schedules as the transform steps of TVM's auto_scheduler (Ansor), in the form of its logs. Stages and iterators are
+/// numbered in the state at the time of the step: a step that creates a stage shifts the numbers of later stages. Only
+/// replaying gives the steps a meaning for a program.
 namespace tunewright::schedule::ansor {
 
-/// How a loop runs; the numbers are those of the log format.
+/// The annotation of a loop; the numbers are those of the log format.
 enum class Annotation : std::uint8_t {
   None,
   Unroll,
@@ -29,14 +29,14 @@ enum class Annotation : std::uint8_t {
   Tensorize
 };
 
-// Each step names its tag and calls `f` with its fields in the order of the record.
+// Each step has a tag and calls `f` with its fields in the order of the record.
 
-/// Splits a loop of `extent` (0: unknown) into 1 + lengths.size().
+/// Splits a loop of `extent` (0: unknown) into 1 + lengths.size() loops.
 struct Split {
   static constexpr std::string_view tag = "SP";
   std::int32_t stage = 0, iter = 0;
   std::int64_t extent = 0;
-  std::vector<std::int32_t> lengths;  ///< outermost to innermost, without the outermost part
+  std::vector<std::int32_t> lengths;  ///< outermost to innermost, without the remaining part
   bool inner_to_outer = true;         ///< false: the lengths are those of the outer parts
   template <class F>
   void each(F&& f) {
@@ -44,7 +44,7 @@ struct Split {
   }
   bool operator==(const Split&) const = default;
 };
-/// Splits as an earlier split step did, into `parts`.
+/// Splits like an earlier split step, into `parts` loops.
 struct FollowSplit {
   static constexpr std::string_view tag = "FSP";
   std::int32_t stage = 0, iter = 0, source_step = 0, parts = 0;
@@ -60,7 +60,7 @@ struct FollowFusedSplit {
   std::int32_t stage = 0, iter = 0;
   std::vector<std::int32_t> source_steps;
   std::int32_t level = 0;
-  bool factor = true;  ///< the product is the inner part; false: the number of parts
+  bool factor = true;  ///< true: the product is the extent of the inner loop; false: of the outer
   template <class F>
   void each(F&& f) {
     f(stage, iter, source_steps, level, factor);
@@ -135,7 +135,7 @@ struct ComputeRoot {
   }
   bool operator==(const ComputeRoot&) const = default;
 };
-/// Lets `readers` read the stage through a copy, which becomes the stage behind it.
+/// Lets `readers` read the stage through a copy, which is inserted after the stage.
 struct CacheRead {
   static constexpr std::string_view tag = "CHR";
   std::int32_t stage = 0;
@@ -147,8 +147,8 @@ struct CacheRead {
   }
   bool operator==(const CacheRead&) const = default;
 };
-/// Lets the stage be computed in a cache, which takes its number; the stage itself becomes the copy behind
-/// it.
+/// Computes the stage in a cache, which takes the stage's number; the stage becomes a copy of the cache and is inserted
+/// after it.
 struct CacheWrite {
   static constexpr std::string_view tag = "CHW";
   std::int32_t stage = 0;

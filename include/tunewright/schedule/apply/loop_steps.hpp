@@ -12,7 +12,7 @@
 #include "tunewright/core/order.hpp"
 #include "tunewright/schedule/state.hpp"
 
-/// What the steps mean that change the loops of a stage.
+/// Semantics of steps that change the loops of a stage.
 namespace tunewright::schedule::detail {
 
 inline void apply_step(State& state, const Split& s) { split(state, s.stage, s.iter, s.factors); }
@@ -81,7 +81,7 @@ inline void apply_step(State& state, const Fuse& s) {
   stage.order.erase(stage.order.begin() + static_cast<std::ptrdiff_t>(first + 1),
                     stage.order.begin() + static_cast<std::ptrdiff_t>(first + s.count));
   stage.order[first] = child;
-  stage.relations.push_back(std::move(relation));  // of one iterator: a split into itself
+  stage.relations.push_back(std::move(relation));  // fusing one iterator gives a relation that is a split into itself
 }
 
 inline void apply_step(State& state, const Reorder& s) {

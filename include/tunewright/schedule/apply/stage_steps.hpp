@@ -11,7 +11,7 @@
 
 #include "tunewright/schedule/state.hpp"
 
-/// What the steps mean that make stages, and move them.
+/// Semantics of steps that create and move stages.
 namespace tunewright::schedule::detail {
 
 inline void apply_step(State& state, const ComputeLocation& s) {
@@ -30,7 +30,7 @@ inline void apply_step(State& state, const ComputeLocation& s) {
   }
   if (location.kind == Location::Kind::At) {
     live_position(computed_stage(state, location.stage), location.iter);
-    TensorId up = location.stage;  // following attachments from the target must not lead back here
+    TensorId up = location.stage;  // a chain of attachments from the target must not lead back to this stage
     for (std::size_t hops = 0; hops <= state.stages.size(); ++hops) {
       if (up == s.stage) {
         throw ScheduleError(ScheduleFault::BadLocation, "'" + stage.op->name + "' cannot be computed inside itself");
@@ -56,7 +56,7 @@ inline void apply_step(State& state, const CacheWrite& s) {
   cached.name += "." + std::string(schedule::name(s.scope));
   const std::shared_ptr<const Operator> original = stage.op;
   const TensorId cache = add_stage(state, std::make_shared<const Operator>(std::move(cached)), s.scope, s.stage);
-  Stage& copy = state.stages[s.stage];  // add_stage may have moved the stages
+  Stage& copy = state.stages[s.stage];  // add_stage may have reallocated the stages
   copy.op = std::make_shared<const Operator>(copy_operator(original->name, *original, cache));
   reset_iterators(copy);
 }
@@ -119,8 +119,8 @@ inline void apply_step(State& state, const Rfactor& s) {
   propagate_values(stage, extent, value, range_of);
   partial.body = program::substitute_indices(
       op->body, [&](program::Var axis) -> const IndexExpr& { return value[axis]; }, range_of);
-  // What a split leaves idle past the end of its parent must not count, neither beyond an axis nor a second
-  // time.
+  // Iterations of a split beyond the end of its parent must contribute the identity: they lie outside the axis, or
+  // would be counted twice.
   for (const Relation& relation : stage.relations) {
     const IterId parent = relation.parents[0];
     if (relation.parents.size() > 1 || value[parent].range(range_of).max < extent[parent]) continue;

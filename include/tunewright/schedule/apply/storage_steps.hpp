@@ -9,10 +9,10 @@
 #include "tunewright/core/order.hpp"
 #include "tunewright/schedule/state.hpp"
 
-/// What the steps mean that say how tensors lie in memory, and when copies of them are made.
+/// Semantics of steps that determine the layout of tensors in memory, and when copies are made.
 namespace tunewright::schedule::detail {
 
-/// Idle elements behind a row, at most.
+/// Maximum number of unused elements after a row.
 inline constexpr std::int64_t max_padding = 1024;
 
 inline void apply_step(State& state, const Pack& s) {

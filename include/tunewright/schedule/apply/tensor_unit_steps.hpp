@@ -11,10 +11,10 @@
 #include "tunewright/schedule/apply/stage_steps.hpp"
 #include "tunewright/schedule/apply/storage_steps.hpp"
 
-/// What the steps mean that hand products to tensor units.
+/// Semantics of steps that map products to tensor units.
 namespace tunewright::schedule::detail {
 
-/// Lets `operand` reach as far as `reader`, whose axes have grown, reads it; zero beyond what there is.
+/// Extends `operand` to all indices that `reader`, whose axes have grown, reads; the new elements are zero.
 inline void pad_operand(State& state, const Operator& reader, const program::ExprNode& read) {
   Stage& operand = computed_stage(state, read.tensor);
   require_untouched(operand, "padding");

@@ -15,13 +15,13 @@
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 #include "tunewright/spaces/decisions/warp_tile.hpp"
 
-/// Sizes of the parts of GPU kernels. An open split says by its form what it is:
+/// Tile sizes of GPU kernels. The form of an open split says what it is:
 ///
-///   four inner parts                one axis of a block's tile: [block | virtual threads | threads | inner |
-///                                   innermost]; the splits of one stage make up the tile together
+///   four inner parts                one axis of a block tile: [block | virtual threads | threads | inner | innermost];
+///                                   the splits of one stage together make the tile
 ///   two inner parts, inner = ThreadY    one axis of a tile of tensor instructions: see `warp_tile.hpp`
-///   inner = ThreadX                 how many threads share a loop
-///   inner = Vectorized              how many elements a thread moves at once
+///   inner = ThreadX                 number of threads that share a loop
+///   inner = Vectorized              number of elements that a thread moves at once
 ///   anything else                   one axis of the tile's reduction
 namespace tunewright::spaces::decisions {
 
@@ -42,7 +42,7 @@ enum BlockPart : std::size_t { VirtualThreads, Threads, Inner, Innermost, block_
 struct BlockTile {
   std::vector<Split*> axes;
   std::vector<Split*> reductions;
-  std::int64_t tiles_kept = 1;  ///< of each operand in shared memory
+  std::int64_t tiles_kept = 1;  ///< per operand in shared memory
 
   /// Product of one part over the axes.
   [[nodiscard]] std::int64_t product(BlockPart part) const {
@@ -50,11 +50,11 @@ struct BlockTile {
     for (const Split* axis : axes) product *= axis->factors[part];
     return product;
   }
-  /// Elements a thread accumulates.
+  /// Accumulators per thread.
   [[nodiscard]] std::int64_t accumulators() const {
     return product(VirtualThreads) * product(Inner) * product(Innermost);
   }
-  /// Elements of the output.
+  /// Number of elements of the output.
   [[nodiscard]] double space() const {
     double points = 1;
     for (const Split* axis : axes) points *= static_cast<double>(axis->extent);
@@ -79,20 +79,20 @@ struct BlockTile {
 
 [[nodiscard]] inline std::int64_t warp_of(const Target& target) { return std::max<std::int64_t>(target.warp_size, 1); }
 
-/// Elements a thread may accumulate when its block has so many threads: three quarters of its registers, the
-/// rest being for operands and addresses. Limits that the target does not state are those of recent devices.
+/// Accumulators that a thread may have in a block of `threads` threads: three quarters of its registers; the rest is
+/// for operands and addresses. Limits that the target does not state default to those of recent devices.
 [[nodiscard]] inline std::int64_t max_accumulators(const Target& target, std::int64_t threads) {
   const std::int64_t a_block = target.registers_per_block == 0 ? 65536 : target.registers_per_block;
   const std::int64_t a_thread = target.max_registers_per_thread == 0 ? 255 : target.max_registers_per_thread;
   return std::max<std::int64_t>(std::min(a_thread, a_block / std::max<std::int64_t>(threads, 1)) * 3 / 4, 1);
 }
 
-/// Fewest threads worth a block: a warp, unless there is hardly more than that to compute (as Ansor).
+/// Minimum number of threads per block: a warp, unless there is hardly more than that to compute (as in Ansor).
 [[nodiscard]] inline std::int64_t min_threads(const BlockTile& tile, const Target& target) {
   return tile.space() <= 2.0 * static_cast<double>(warp_of(target)) ? 1 : warp_of(target);
 }
 
-/// True when the tile keeps to the threads, virtual threads and registers of the target.
+/// Whether the tile is within the threads, virtual threads and registers of the target.
 [[nodiscard]] inline bool fits(const BlockTile& tile, const Target& target) {
   const std::int64_t threads = tile.product(Threads);
   return threads >= min_threads(tile, target) && threads <= target.max_threads_per_block &&
@@ -100,8 +100,8 @@ struct BlockTile {
          tile.accumulators() <= max_accumulators(target, threads);
 }
 
-/// Reduction points whose operands fit into shared memory at once, going by a matrix product: the axis that
-/// leaves the least names the columns, the others are rows.
+/// Number of reduction points whose operands fit into shared memory, estimated for a matrix product: the columns are
+/// the axis that needs the least memory, the rows all others.
 [[nodiscard]] inline std::int64_t max_depth(const BlockTile& tile, const Target& target) {
   std::int64_t all = 1;
   for (const Split* axis : tile.axes) all *= product_of(axis->factors);
@@ -114,8 +114,8 @@ struct BlockTile {
       static_cast<std::int64_t>(target.shared_memory_per_block_bytes) / (4 * rows_and_columns * tile.tiles_kept), 1);
 }
 
-/// Draws the number of threads of a block and shares them out among the axes, the last one (whose neighbours
-/// are neighbours in memory) more often first.
+/// Draws the number of threads of a block and divides them among the axes; the last axis, which is contiguous in
+/// memory, is more often first.
 inline void draw_threads(const BlockTile& tile, const Target& target, Rng& rng) {
   constexpr double last_first = 0.75;
   std::int64_t left = warp_of(target);
@@ -135,8 +135,8 @@ inline void draw_threads(const BlockTile& tile, const Target& target, Rng& rng) 
   }
 }
 
-/// Draws what a thread computes along one axis, whose part of threads is drawn already, from the innermost
-/// part on. `registers` and `vthreads` are what the tile may still multiply by.
+/// Draws the work of a thread along one axis, whose threads are drawn already, from the innermost part outwards.
+/// `registers` and `vthreads` are the remaining factors of the tile.
 inline void draw_work(Split& axis, std::int64_t& registers, std::int64_t& vthreads, Rng& rng) {
   std::int64_t rest = program::ceil_div(axis.extent, axis.factors[Threads]);
   for (const BlockPart part : {Innermost, Inner, VirtualThreads}) {
@@ -152,7 +152,7 @@ inline void draw_work(Split& axis, std::int64_t& registers, std::int64_t& vthrea
   trim(axis);
 }
 
-/// Draws a whole tile. Whole warps are preferred; extents without suitable factors get what there is.
+/// Draws a whole tile. Prefers whole warps; if the extents have no suitable factors, takes the available ones.
 inline void draw_block_tile(const BlockTile& tile, const Target& target, Rng& rng) {
   constexpr unsigned tries = 16;
   for (unsigned attempt = 0; attempt < tries && !tile.axes.empty(); ++attempt) {
@@ -171,8 +171,8 @@ inline void draw_block_tile(const BlockTile& tile, const Target& target, Rng& rn
   for (Split* axis : reductions) draw_reduction(*axis, depth, rng);
 }
 
-/// What a split for threads or vectors may be: vectors of a power of two; threads by powers of two from a warp
-/// on, or exactly the extent.
+/// Possible factors of a split for threads or vectors: powers of two for vectors; for threads, powers of two from a
+/// warp on, or exactly the extent.
 [[nodiscard]] inline std::vector<std::int64_t> single_choices(const Split& split, const Target& target) {
   const bool threads = split.inner == LoopKind::ThreadX;
   std::vector<std::int64_t> choices;
@@ -185,9 +185,9 @@ inline void draw_block_tile(const BlockTile& tile, const Target& target, Rng& rn
   return choices.empty() ? std::vector<std::int64_t>{1} : choices;
 }
 
-/// Draws how far copies run ahead, and then all open splits of a schedule for a GPU: the tiles share the memory. What
-/// feeds tensor units is mostly copied in wide vectors: narrower ones take as many more instructions, and below 4 bytes
-/// no copy goes on by itself.
+/// Draws how far copies are prefetched, then all open splits of a schedule for a GPU, because prefetched tiles share
+/// the memory. Copies for tensor units mostly use wide vectors: narrower ones take more instructions, and copies below
+/// 4 bytes cannot be asynchronous.
 inline void draw_block_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
   draw_pipelining(steps, rng);
   const bool feeds_tensor_cores = has_tensor_core_stage(steps);
@@ -210,7 +210,7 @@ inline void draw_block_tiles(std::vector<Step>& steps, const Target& target, Rng
   }
 }
 
-/// Redraws one axis of a tile within what the others leave it.
+/// Redraws one axis of a tile within the limits that the other axes leave.
 inline void redraw_axis(Split& axis, const BlockTile& tile, const Target& target, Rng& rng) {
   axis.factors.assign(block_parts, 1);
   const std::int64_t threads = target.max_threads_per_block / std::max<std::int64_t>(tile.product(Threads), 1);
@@ -220,7 +220,7 @@ inline void redraw_axis(Split& axis, const BlockTile& tile, const Target& target
   draw_work(axis, registers, vthreads, rng);
 }
 
-/// Redraws one axis of a reduction within what the others leave it.
+/// Redraws one axis of a reduction within the limits that the other axes leave.
 inline void redraw_reduction(Split& axis, const BlockTile& tile, const Target& target, Rng& rng) {
   std::fill(axis.factors.begin(), axis.factors.end(), 1);
   std::int64_t depth = max_depth(tile, target);
@@ -228,9 +228,9 @@ inline void redraw_reduction(Split& axis, const BlockTile& tile, const Target& t
   draw_reduction(axis, depth, rng);
 }
 
-/// Changes one open split for a GPU: another number of threads or elements; or a factor of a tile moves from
-/// one part to another, or, now and then and where the extent has few factors, an axis is redrawn. False when
-/// nothing changed within the limits of the target.
+/// Changes one open split for a GPU: draws another number of threads or elements, moves a factor of a tile from one
+/// part to another or, sometimes and if the extent has few factors, redraws an axis. Returns false if nothing changed
+/// within the limits of the target.
 inline bool mutate_block_split(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
   constexpr unsigned tries = 8;
   constexpr double redraw_share = 0.1;

@@ -10,11 +10,11 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/schedule/step.hpp"
 
-/// How far the copies of a tile run ahead of their use.
+/// How far the copies of a tile are prefetched.
 namespace tunewright::spaces::decisions {
 
-/// The choices of a target: none; the next tile, through registers; and where the device copies by itself, one to
-/// three tiles.
+/// The choices of a target: no prefetching; the next tile, through registers; and, if the device copies asynchronously,
+/// one to three tiles.
 [[nodiscard]] inline std::vector<schedule::Pipelining> pipelinings(const Target& target) {
   std::vector<schedule::Pipelining> choices{{1, false}, {2, false}};
   if (target.copies_asynchronously()) {
@@ -31,7 +31,7 @@ inline void draw_pipelining(std::vector<schedule::Step>& steps, Rng& rng) {
   }
 }
 
-/// Tiles of an operand of `stage` that are in shared memory at a time.
+/// Number of tiles of an operand of `stage` that are in shared memory at a time.
 [[nodiscard]] inline std::int64_t tiles_kept(const std::vector<schedule::Step>& steps, program::TensorId stage) {
   std::int64_t most = 1;
   for (const schedule::Step& step : steps) {

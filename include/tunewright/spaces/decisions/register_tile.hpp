@@ -15,14 +15,14 @@
 #include "tunewright/schedule/step.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 
-/// Sizes of tiles for CPUs, whose innermost part is kept in registers while a stage is reduced.
+/// Tile sizes for CPUs; the innermost tile stays in registers while a stage is reduced.
 namespace tunewright::spaces::decisions {
 
 using schedule::LoopKind;
 using schedule::Split;
 using schedule::Step;
 
-/// Floats in one vector register.
+/// Floats per vector register.
 [[nodiscard]] inline std::int64_t lanes(const Target& target) { return target.vector_bytes() / 4; }
 
 /// The innermost tile of a stage: `rows` of `vectors` each.
@@ -31,12 +31,12 @@ struct RegisterTile {
   std::int64_t vectors = 1;
 
   [[nodiscard]] std::int64_t accumulators() const { return rows * vectors; }
-  /// Registers that one step takes: the accumulators, the vectors, and the element of one row.
+  /// Registers of one reduction step: the accumulators, the vectors, and one broadcast element.
   [[nodiscard]] std::int64_t registers() const { return accumulators() + vectors + 1; }
 };
 
-/// Vectors are parts of the vectorized axis, or, where an instruction takes that, columns of instructions: the last
-/// axis in registers.
+/// Vectors are parts of the vectorized axis or, if an instruction computes that, its columns along the last axis in
+/// registers.
 [[nodiscard]] inline RegisterTile register_tile(const std::vector<Step>& steps, program::TensorId stage,
                                                 const Target& target) {
   RegisterTile tile;
@@ -60,14 +60,15 @@ struct RegisterTile {
   return tile.registers() <= static_cast<std::int64_t>(target.vector_registers());
 }
 
-/// Share of the multiply-adds a core could do that a stage does in its innermost tiles, going by what they wait for:
+/// Share of a core's peak rate of multiply-adds that the innermost tiles of a stage reach, estimated by throughput and
+/// latency:
 ///
-///   sum of A D of all tiles / sum of max(A, 1.5 L, 8) D + 2 A of all tiles * used
+///   used * sum(A D) / sum(max(A, 1.5 L, 8) D + 2 A)      summed over all tiles
 ///
-/// D steps add to A sums what L loads bring. As many loads as multiply-adds are possible at a time, fewer where they
-/// miss; a sum takes part in every eighth multiply-add at most, two units with a latency of four cycles. Each visit of
-/// a tile sets its sums and stores them. The last tile along an axis of rows is as long as what is left of the axis
-/// (`loops::trim_boundaries`). `used` is the share of the lanes within the extents.
+/// A tile has A accumulators, D reduction steps and L loads per step. A core does as many loads as multiply-adds per
+/// cycle, fewer if they miss the cache; an accumulator can take part in every eighth multiply-add at most, because of
+/// two units with a latency of four cycles. Each tile initialises and stores its accumulators. The last tile along an
+/// axis of rows has the remaining rows (`loops::trim_boundaries`). `used` is the share of the lanes within the extents.
 [[nodiscard]] inline double busy_share(const std::vector<Step>& steps, program::TensorId stage, const Target& target) {
   struct Tiles {
     double count = 1;
@@ -97,7 +98,7 @@ struct RegisterTile {
   }
   const RegisterTile largest = register_tile(steps, stage, target);
   const double vectors = static_cast<double>(largest.vectors);
-  const double rows_of_one = static_cast<double>(largest.rows) / most_rows;  // instructions have rows of their own
+  const double rows_of_one = static_cast<double>(largest.rows) / most_rows;  // instructions have their own rows
   double time = 0;
   for (const Tiles& t : tiles) {
     const double rows = t.rows * rows_of_one, sums = rows * vectors;
@@ -106,8 +107,8 @@ struct RegisterTile {
   return points * rows_of_one * vectors * depth / time * used;
 }
 
-/// True for a product of few rows with a large operand: the tile has all rows, so each element of what the vectors
-/// are read from is used once, and it is larger than the second level of cache. Such a stage is as fast as it reads.
+/// Whether a stage is a product of few rows with a large operand: the tile has all rows, so each element that the
+/// vectors load is used once, and the operand is larger than L2. Such a stage is bound by memory bandwidth.
 [[nodiscard]] inline bool reads_once(const std::vector<Step>& steps, program::TensorId stage, const Target& target) {
   std::int64_t rows = 1, terms = 1, columns = 0;
   for (const Step& step : steps) {
@@ -121,9 +122,9 @@ struct RegisterTile {
          static_cast<std::uint64_t>(terms * columns) * sizeof(float) > target.l2_bytes;
 }
 
-/// Draws a split of a stage that reads once so that memory is read in few long streams: a few terms of the sum at a
-/// time, each along all columns of a thread. A tile that sums everything in registers would read a few vectors of each
-/// row instead: a page for some hundred bytes, which no prefetcher follows.
+/// Draws a split of a stage that reads once such that it reads memory in few long streams: a few terms of the sum at a
+/// time, each along all columns of a thread. A tile that keeps all sums in registers would instead read a few vectors
+/// of each row: a page for some hundred bytes, which no prefetcher follows.
 inline void draw_streams(Split& split, const Target& target, Rng& rng) {
   constexpr std::int64_t fewest_terms = 4, most_terms = 32;
   if (split.inner == LoopKind::Serial && split.factors.size() == 1) {
@@ -138,12 +139,12 @@ inline void draw_streams(Split& split, const Target& target, Rng& rng) {
   }
 }
 
-/// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a
-/// vector costs as much as a whole one; of rows also sizes that do not divide the extent, where none that does nearly
-/// fills the registers.
+/// Draws the size of the innermost part of a register tile. Vectorized parts are whole vectors if the extent has them,
+/// since a part of a vector costs as much as a whole one. Rows may also have sizes that do not divide the extent if no
+/// divisor nearly fills the registers.
 [[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent, std::int64_t cap,
                                                      std::int64_t width, Rng& rng) {
-  constexpr double imperfect_share = 0.4;  // three vectors can be worth some idle lanes
+  constexpr double imperfect_share = 0.4;  // e.g. three vectors can be worth some idle lanes
   constexpr double trimmed_share = 0.6, most_trimmed = 0.25;
   if (width > 1 && rng.uniform() < 0.95) {
     std::vector<std::int64_t> whole;
@@ -157,7 +158,7 @@ inline void draw_streams(Split& split, const Target& target, Rng& rng) {
   std::vector<std::int64_t> sizes = tile_sizes(extent, cap, false);
   const bool divides_well = 4 * *std::max_element(sizes.begin(), sizes.end()) >= 3 * most;
   if (split.inner == LoopKind::Unrolled && !divides_well && rng.uniform() < trimmed_share) {
-    // The last tile is as short as what is left, so it costs little that six rows do not divide an axis.
+    // The last tile has only the remaining rows, so a size that does not divide the axis costs little.
     for (std::int64_t size = 2; size <= most; ++size) {
       const bool is_new = std::find(sizes.begin(), sizes.end(), size) == sizes.end();
       if (is_new && waste(extent, size) <= most_trimmed) sizes.push_back(size);
@@ -166,8 +167,8 @@ inline void draw_streams(Split& split, const Target& target, Rng& rng) {
   return pick_large(sizes, rng);
 }
 
-/// Draws the factors of one split, innermost first. `most` is how many vectors, or rows, the innermost part may have if
-/// it belongs to a register tile.
+/// Draws the factors of one split, innermost first. `most` limits the vectors, or rows, of the innermost part if it
+/// belongs to a register tile.
 inline void draw_tile(Split& split, const Target& target, std::int64_t most, Rng& rng) {
   std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
   for (std::size_t part = split.factors.size(); part-- > 0;) {
@@ -179,7 +180,7 @@ inline void draw_tile(Split& split, const Target& target, std::int64_t most, Rng
       cap = std::min(cap, std::max<std::int64_t>(most, 1) * width);
       size = draw_register_part(split, rest, cap, width, rng);
     } else {
-      // A single inner part belongs to a reduction: the longer, the fewer times a register tile is stored.
+      // A single inner part belongs to a reduction: the longer it is, the less often a register tile is stored.
       const std::vector<std::int64_t> sizes = tile_sizes(rest, cap, false);
       size = split.factors.size() == 1 && rng.uniform() < 0.5 ? pick_large(sizes, rng) : pick(sizes, rng);
     }
@@ -188,11 +189,11 @@ inline void draw_tile(Split& split, const Target& target, std::int64_t most, Rng
   }
 }
 
-/// Draws the factors of one split again, within what the other splits of its stage leave of the registers.
+/// Redraws the factors of one split, within the registers that the other splits of its stage leave.
 inline void redraw_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
   std::int64_t most = 1;
   if (split.inner != LoopKind::Serial) {
-    // Counted by what two of them take, since it depends on the stage whether they are rows or vectors.
+    // Sets a factor of two to find out whether it counts as rows or as vectors, which depends on the stage.
     split.factors.back() = split.inner == LoopKind::Vectorized ? 2 * lanes(target) : 2;
     const bool vectors = register_tile(steps, split.stage, target).vectors > 1;
     split.factors.back() = 1;
@@ -204,15 +205,15 @@ inline void redraw_tile(std::vector<Step>& steps, Split& split, const Target& ta
   draw_tile(split, target, most, rng);
 }
 
-/// Draws the tiles of a schedule for a CPU, within the register file, the vectorized parts first. Of some draws the one
-/// that keeps the multiply-add units busiest is kept; in half of them register tiles are reduced in one go. Most
-/// schedules of stages that read once have long streams.
+/// Draws the tiles of a schedule for a CPU within the register file, vectorized parts first. Keeps the draw with the
+/// highest `busy_share` of several; half of them have the whole reduction inside the register tile. Most schedules of
+/// stages that read once have long streams.
 inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
   constexpr unsigned draws = 6;
-  constexpr double in_one_go_share = 0.5;
+  constexpr double whole_reduction_share = 0.5;
   constexpr double streams_share = 0.75;
   std::vector<Split*> splits;
-  std::vector<program::TensorId> stages;  // that have register tiles
+  std::vector<program::TensorId> stages;  // with register tiles
   for (Step& step : steps) {
     auto* split = std::get_if<Split>(&step);
     if (split == nullptr || !is_open_split(*split)) continue;
@@ -223,7 +224,7 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
   }
   std::vector<std::vector<std::int64_t>> best(splits.size());
   double most = -1;
-  const bool in_streams = rng.split(0).uniform() < streams_share;  // leaves the draws of other stages as they are
+  const bool in_streams = rng.split(0).uniform() < streams_share;  // split, so that other draws do not change
   std::vector<Split*> order = splits;
   for (unsigned i = 0; i < (stages.empty() ? 1 : draws); ++i) {
     rng.shuffle(std::span(order));
@@ -235,9 +236,10 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
         if ((split->inner == LoopKind::Vectorized) == vectorized) redraw_tile(steps, *split, target, rng);
       }
     }
-    const bool in_one_go = rng.uniform() < in_one_go_share;
+    const bool whole_reduction = rng.uniform() < whole_reduction_share;
     for (Split* split : splits) {
-      if (in_one_go && split->inner == LoopKind::Serial && split->factors.size() == 1 && split->max_innermost == 0) {
+      if (whole_reduction && split->inner == LoopKind::Serial && split->factors.size() == 1 &&
+          split->max_innermost == 0) {
         split->factors[0] = std::max<std::int64_t>(split->extent, 1);
       }
     }
@@ -253,8 +255,8 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
   for (std::size_t s = 0; s < splits.size(); ++s) splits[s]->factors = std::move(best[s]);
 }
 
-/// Moves a factor from one part of a split to another, or redraws the split. False when nothing changed or a tile grew
-/// too large.
+/// Moves a factor from one part of a split to another, or redraws the split. Returns false if nothing changed or a tile
+/// became too large.
 inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
   const Split before = split;
   if (!divides(split) || rng.uniform() < 0.25) {

@@ -11,10 +11,10 @@
 #include "tunewright/program/index_expr.hpp"
 #include "tunewright/schedule/step.hpp"
 
-/// Sizes a part of a tile may have, and moving factors between parts.
+/// Possible sizes of the parts of a tile, and moves of factors between parts.
 namespace tunewright::spaces::decisions {
 
-/// Share of the iterations of `ceil(extent / factor) * factor` that are idle.
+/// Share of idle iterations among `ceil(extent / factor) * factor`.
 [[nodiscard]] inline double waste(std::int64_t extent, std::int64_t factor) {
   const std::int64_t padded = program::ceil_div(extent, factor) * factor;
   return static_cast<double>(padded - extent) / static_cast<double>(padded);
@@ -33,10 +33,10 @@ namespace tunewright::spaces::decisions {
   return small;
 }
 
-/// Candidate sizes of one tile part: divisors of `extent` up to `cap`; where these are few, or `imperfect` is
-/// asked for, also sizes up to 64 that leave at most an eighth of the last tile idle.
+/// Candidate sizes of one part of a tile: divisors of `extent` up to `cap`; if there are few, or `imperfect` is set,
+/// also sizes up to 64 that leave at most an eighth of the iterations idle.
 [[nodiscard]] inline std::vector<std::int64_t> tile_sizes(std::int64_t extent, std::int64_t cap, bool imperfect) {
-  constexpr double max_waste = 0.125;      // a tile that idles more hardly ever wins
+  constexpr double max_waste = 0.125;      // more idle iterations hardly ever win
   constexpr std::size_t few_divisors = 3;  // primes have two
   std::vector<std::int64_t> sizes = divisors_up_to(extent, cap);
   if (!imperfect && (sizes.size() >= few_divisors || extent <= 4)) return sizes;
@@ -50,8 +50,8 @@ namespace tunewright::spaces::decisions {
   return values[static_cast<std::size_t>(rng.below(values.size()))];
 }
 
-/// Draws one of `sizes` with probability proportional to its size: larger innermost parts amortise more, and
-/// a uniform choice among divisors would mostly give small ones.
+/// Draws one of `sizes` with probability proportional to its value: larger innermost parts amortise more, and a uniform
+/// choice among divisors would mostly be small.
 [[nodiscard]] inline std::int64_t pick_large(const std::vector<std::int64_t>& sizes, Rng& rng) {
   std::uint64_t total = 0;
   for (const std::int64_t size : sizes) total += static_cast<std::uint64_t>(size);
@@ -63,7 +63,7 @@ namespace tunewright::spaces::decisions {
   return sizes.back();
 }
 
-/// A split whose decision is open.
+/// Whether the decision of a split is open.
 [[nodiscard]] inline bool is_open_split(const schedule::Split& split) {
   return split.max_innermost >= 0 && !split.factors.empty();
 }
@@ -74,13 +74,13 @@ namespace tunewright::spaces::decisions {
   return product;
 }
 
-/// True when the parts of the split, with an outermost one, multiply to its extent.
+/// Whether the parts of the split, with an integer outermost part, multiply to its extent.
 [[nodiscard]] inline bool divides(const schedule::Split& split) {
   return split.extent % product_of(split.factors) == 0;
 }
 
-/// Takes from each part, the innermost first, what the extent does not leave for it: parts drawn in another
-/// order may reach further than rounding up allows, and lowering would shrink their loops.
+/// Reduces parts that exceed the extent, the innermost first: parts that were drawn in another order may exceed it by
+/// more than rounding up does, and lowering would shrink their loops.
 inline void trim(schedule::Split& split) {
   std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
   for (std::size_t part = split.factors.size(); part-- > 0;) {
@@ -89,8 +89,8 @@ inline void trim(schedule::Split& split) {
   }
 }
 
-/// Moves a factor from one part of a dividing split to the next of a random order, the innermost part staying
-/// within its cap (Ansor's tile-size mutation, OSDI 2020, section 5.1).
+/// Moves a factor from one part of a dividing split to the next part in a random order; the innermost part stays within
+/// its cap (Ansor's tile-size mutation, OSDI 2020, section 5.1).
 inline void move_factor(schedule::Split& split, Rng& rng) {
   std::vector<std::int64_t> lengths{split.extent / product_of(split.factors)};
   lengths.insert(lengths.end(), split.factors.begin(), split.factors.end());
@@ -114,7 +114,7 @@ inline void move_factor(schedule::Split& split, Rng& rng) {
   }
 }
 
-/// Redraws an index in [0, count) to a different value; false when there is no other.
+/// Redraws an index in [0, count) to a different value; false if there is none.
 inline bool redraw(std::uint32_t& selected, std::size_t count, Rng& rng) {
   if (count < 2) return false;
   const auto other = static_cast<std::uint32_t>(rng.below(count - 1));
@@ -122,8 +122,7 @@ inline bool redraw(std::uint32_t& selected, std::size_t count, Rng& rng) {
   return true;
 }
 
-/// Draws the parts of one axis of a reduction that go to shared memory together; `depth` is what the others
-/// leave it.
+/// Draws the parts of one reduction axis that are in shared memory together; `depth` is what the other axes leave.
 inline void draw_reduction(schedule::Split& axis, std::int64_t& depth, Rng& rng) {
   std::int64_t rest = std::max<std::int64_t>(axis.extent, 1);
   for (std::size_t part = axis.factors.size(); part-- > 0;) {

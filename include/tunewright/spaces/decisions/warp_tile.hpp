@@ -14,9 +14,9 @@
 #include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 
-/// Sizes of products by tensor units of GPUs. Splits of one stage make up a tile: its axes, counted in instructions
-/// where these run along them, are split [block | warps | fragments of a warp], its reductions [steps | what is in
-/// shared memory at a time]. Where instructions are of warp groups, warps below are warp groups.
+/// Tile sizes of products on tensor cores. The splits of one stage make the tile: its axes, counted in instructions
+/// along the axes of the instruction, are split into [block | warps | fragments of a warp], its reductions into [steps
+/// | in shared memory at a time]. For instructions of warp groups, "warps" means warp groups.
 namespace tunewright::spaces::decisions {
 
 using schedule::Split;
@@ -24,12 +24,12 @@ using schedule::Step;
 
 enum WarpPart : std::size_t { Warps, Fragments, warp_parts };
 
-/// The open splits of one stage that tensor units compute.
+/// The open splits of one stage that tensor cores compute.
 struct WarpTile {
   std::vector<Split*> axes;
   std::vector<Split*> reductions;
-  std::int64_t tiles_kept = 1;  ///< of each operand in shared memory
-  /// What computes it; of a tile that no instruction of GPUs computes, the smallest.
+  std::int64_t tiles_kept = 1;  ///< per operand in shared memory
+  /// The instruction; if no instruction of GPUs computes the tile, the smallest one.
   const schedule::TensorIntrinsic* intrinsic = schedule::find_intrinsic("wmma_fp16");
 
   /// Product of one part over the axes.
@@ -60,7 +60,7 @@ struct WarpTile {
   return tile;
 }
 
-/// Whether tensor units of a GPU compute a stage.
+/// Whether tensor cores of a GPU compute a stage.
 [[nodiscard]] inline bool has_tensor_core_stage(const std::vector<Step>& steps) {
   return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
     const auto* by = std::get_if<schedule::Tensorize>(&step);
@@ -69,8 +69,8 @@ struct WarpTile {
   });
 }
 
-/// Fragments of sums that five eighths of the registers of a warp have room for, in a block of so many warps; its
-/// threads hold a share of each. Limits that the target does not state are those of recent devices.
+/// Number of accumulator fragments that fit five eighths of the registers of a warp in a block of `warps` warps; each
+/// thread holds a part of a fragment. Limits that the target does not state default to those of recent devices.
 [[nodiscard]] inline std::int64_t fragments_in_registers(const schedule::TensorIntrinsic& intrinsic,
                                                          const Target& target, std::int64_t warps) {
   const std::int64_t a_block = target.registers_per_block == 0 ? 65536 : target.registers_per_block;
@@ -78,13 +78,13 @@ struct WarpTile {
   const std::int64_t registers = std::min(a_thread, a_block / (intrinsic.threads * std::max<std::int64_t>(warps, 1)));
   return registers * 5 / 8 / intrinsic.sums_of_thread();
 }
-/// Fragments of sums that a warp may have in a block of so many.
+/// Maximum number of accumulator fragments per warp in a block of `warps` warps.
 [[nodiscard]] inline std::int64_t max_fragments(const schedule::TensorIntrinsic& intrinsic, const Target& target,
                                                 std::int64_t warps) {
   return std::max<std::int64_t>(fragments_in_registers(intrinsic, target, warps), 1);
 }
-/// Warps of a block: more than 16 leave none of them registers for a tile worth its loads. No more than have registers
-/// for one fragment each.
+/// Maximum number of warps per block: more than 16 have too few registers for a tile that is worth its loads, and each
+/// warp needs registers for at least one fragment.
 [[nodiscard]] inline std::int64_t max_warps(const schedule::TensorIntrinsic& intrinsic, const Target& target) {
   constexpr std::int64_t most_threads = 16 * 32;
   std::int64_t warps = std::min<std::int64_t>(target.max_threads_per_block, most_threads) / intrinsic.threads;
@@ -98,10 +98,10 @@ struct WarpTile {
          tile.product(Fragments) <= max_fragments(*tile.intrinsic, target, warps);
 }
 
-/// Instructions along the reduction whose operands fit into shared memory at once, going by a matrix product of 16 bits
-/// whose columns are the axis that leaves the least.
+/// Number of instructions along the reduction whose operands fit into shared memory, estimated for a matrix product of
+/// 16-bit numbers whose columns are the axis that needs the least memory.
 [[nodiscard]] inline std::int64_t max_instructions_deep(const WarpTile& tile, const Target& target) {
-  constexpr std::int64_t bytes_of_terms = 16 * 2;  // of one row or column, in one instruction
+  constexpr std::int64_t bytes_of_terms = 16 * 2;  // per row or column and instruction
   const std::int64_t all = tile.product(Warps) * tile.product(Fragments), rows = tile.intrinsic->m,
                      columns = tile.intrinsic->n;
   std::int64_t rows_and_columns = all * rows + columns;
@@ -121,9 +121,9 @@ struct WarpTile {
   return powers;
 }
 
-/// Draws the parts of one axis within what may still be multiplied by; all of it, as far as the axis goes, where it is
-/// the `last` to be drawn. Else of two draws the one whose tile is nearer to a square, which loads less for as many
-/// products.
+/// Draws the parts of one axis within the remaining factors; takes the largest possible part if the axis is the `last`
+/// to be drawn. Otherwise keeps the one of two draws whose tile is closer to a square, which needs fewer loads per
+/// product.
 inline void draw_warp_axis(Split& axis, std::int64_t& warps, std::int64_t& fragments, bool last, Rng& rng) {
   const auto part = [&](std::int64_t extent, std::int64_t most) {
     most = std::max<std::int64_t>(most, 1);
@@ -146,9 +146,8 @@ inline void draw_depth(const WarpTile& tile, const Target& target, Rng& rng) {
   for (Split* axis : reductions) draw_reduction(*axis, depth, rng);
 }
 
-/// Draws a whole tile: the number of warps and that of fragments first, then what the axes have of them. More fragments
-/// are drawn more often: products share the factors that are loaded for them, and a tile that leaves multiprocessors
-/// idle is drawn again.
+/// Draws a whole tile: first the numbers of warps and fragments, then their factors for each axis. More fragments are
+/// drawn more often, because products share the loaded factors; a tile that leaves multiprocessors idle is drawn again.
 inline void draw_warp_tile(const WarpTile& tile, const Target& target, Rng& rng) {
   constexpr unsigned tries = 8;
   for (unsigned attempt = 0; attempt < tries; ++attempt) {
@@ -162,7 +161,7 @@ inline void draw_warp_tile(const WarpTile& tile, const Target& target, Rng& rng)
   draw_depth(tile, target, rng);
 }
 
-/// Moves a factor of an axis or of a reduction from one part to another, or redraws it. False when nothing changed
+/// Moves a factor of an axis or a reduction from one part to another, or redraws it. Returns false if nothing changed
 /// within the limits of the target.
 inline bool mutate_warp_split(const WarpTile& tile, Split& split, const Target& target, Rng& rng) {
   constexpr unsigned tries = 8;

@@ -13,9 +13,8 @@
 
 namespace tunewright::spaces::tiling {
 
-/// Splits a long reduction, so that parts of it run in vector lanes (and, with few outputs, on several
-/// threads). Deviates: Ansor leaves the factored loop to its vectorization rule; here the lanes are annotated
-/// at once.
+/// Splits a long reduction, so that parts of it run in vector lanes (and, with few outputs, on several threads).
+/// Deviates: Ansor leaves the factored loop to its vectorization rule; here the lanes are vectorized at once.
 struct AddRfactor {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
@@ -23,7 +22,7 @@ struct AddRfactor {
  private:
   static Derivation factored(Derivation d, TensorId id, const Target& target, bool threads);
 
-  /// The stage that sums up what is left: a few neighbouring values, which are combined across vector lanes.
+  /// Schedules the final stage: a few neighbouring values, which are combined across vector lanes.
   static void finish_final(Derivation& d, TensorId id);
 };
 
@@ -82,7 +81,7 @@ TUNEWRIGHT_INLINE Derivation AddRfactor::factored(Derivation d, TensorId id, con
     partial = s.rfactor(id, parts[1]);
     finish_final(d, id);
   }
-  // partial: [spatial.., lanes | rest]; the lanes go innermost.
+  // partial: [spatial.., lanes | rest]; the lanes become the innermost loop.
   const Stage& stage = s.state().stages[partial];
   const auto lane = static_cast<IterId>(stage.op->rank() - 1);
   std::vector<IterId> order = stage.order;
@@ -95,7 +94,7 @@ TUNEWRIGHT_INLINE Derivation AddRfactor::factored(Derivation d, TensorId id, con
   if (!outer.empty()) s.parallel(partial, s.choose_fuse(partial, outer));
   s.choose_unroll_limit(partial, {0, 16, 64, 512});
   s.choose_location(partial, location_choices(d, partial));
-  // Next is whatever comes before the partial stage.
+  // The stage before the partial stage is visited next.
   d.place = place_of(s.state(), partial);
   return d;
 }

@@ -13,14 +13,14 @@
 #include "tunewright/spaces/tiling/predicates.hpp"
 #include "tunewright/spaces/tiling/transformations.hpp"
 
-/// What GPU sketch rules do to a stage: bind its loops to blocks and threads, tile it for them, copy its
-/// operands to shared memory, share a reduction among threads.
+/// Transformations of stages by GPU sketch rules: bind loops to blocks and threads, tile, copy operands to shared
+/// memory, share a reduction among threads.
 namespace tunewright::spaces::tiling::gpu {
 
 inline constexpr std::size_t spatial_levels = 5;    ///< of SSSRRSRS
 inline constexpr std::size_t reduction_levels = 3;  ///< of SSSRRSRS
-inline constexpr std::uint32_t thread_factor = 1;   ///< of the factors of a spatial split: [vthread, thread, ..]
-inline constexpr std::int64_t max_innermost = 64;   ///< as Ansor
+inline constexpr std::uint32_t thread_factor = 1;  ///< index into the factors of a spatial split: [vthread, thread, ..]
+inline constexpr std::int64_t max_innermost = 64;  ///< as in Ansor
 inline constexpr std::int64_t max_vector_bytes = 16;
 
 [[nodiscard]] inline std::vector<std::int64_t> unroll_limits() { return {0, 16, 64, 512, 1024}; }
@@ -29,50 +29,48 @@ inline constexpr std::int64_t max_vector_bytes = 16;
   return iters.size() == 1 ? iters[0] : s.fuse(id, std::move(iters));
 }
 
-/// Axes of a stage from `first` to before `last`.
+/// The axes `first` to `last` - 1 of a stage.
 [[nodiscard]] std::vector<IterId> axes_between(std::size_t first, std::size_t last);
 
-/// The most elements of `type`, a power of two, that one instruction moves along an axis of `extent`, rows
-/// being contiguous: those of 16 bytes, as far as they divide it.
+/// The largest number of elements of `type`, a power of two, that one instruction moves along a contiguous axis of
+/// `extent`: at most 16 bytes, and a divisor of the extent.
 [[nodiscard]] std::int64_t max_vector(program::ScalarType type, std::int64_t extent);
 
 [[nodiscard]] const BoundStage* bound_stage(const Derivation& d, TensorId id);
 
-/// Binds an elementwise root stage: each thread computes one vector of neighbouring points. Threads a block
-/// and the width of the vector are choices.
+/// Binds an elementwise root stage: each thread computes one vector of neighbouring points. The number of threads per
+/// block and the vector width are choices.
 BoundStage bind_points(Derivation& d, TensorId id, const Target& target);
 
-/// Binds an elementwise root stage: each block computes a row, that is what the axes from `row_axes` on span,
-/// with all its threads.
+/// Binds an elementwise root stage: each block computes one row, i.e. the axes from `row_axes` on, with all its
+/// threads.
 BoundStage bind_rows(Derivation& d, TensorId id, std::size_t row_axes, const Target& target);
 
-/// Lets threads share the reduction of a stage: neighbouring ones take neighbouring elements. As many threads
-/// as share the row of `bound`, where there is one.
+/// Lets threads share the reduction of a stage; neighbouring threads take neighbouring elements. Their number is that
+/// of the threads that share the row of `bound`, if given.
 void share_reduction(ScheduleBuilder& s, TensorId id, const std::optional<std::uint32_t>& thread_split,
                      const Target& target);
 
-/// Splits and reorders as S0 S1 S2 R0 R1 S3 R2 S4: blocks, virtual threads, threads, what is in shared memory
-/// at a time, and what a thread has in registers. Axes from `whole_from` on stay whole: each block has one of
-/// their points.
+/// Splits and reorders as S0 S1 S2 R0 R1 S3 R2 S4: blocks, virtual threads, threads, the part in shared memory at a
+/// time, and the registers of a thread. Axes from `whole_from` on are not split: each block has one of their points.
 Tiled tile(ScheduleBuilder& s, TensorId id, std::size_t whole_from);
 
-/// Splits the elementwise reader of a tiled stage as that one, binds its outer loops and returns the loop of
+/// Splits the elementwise reader of a tiled stage like that stage, binds its outer loops and returns the loop of
 /// threads.
 IterId bind_tiles(ScheduleBuilder& s, TensorId reader, const Tiled& tiled);
 
-/// Lets the search choose how a fetched operand is stored: as it is, or with the dimensions that only the
-/// reduction moves along outermost, so that what one step of it needs is contiguous; rows next to each other, or
-/// one vector apart.
+/// Lets the search choose the layout of a fetched operand: unchanged, or with the dimensions that only the reduction
+/// moves along outermost, so that one reduction step reads contiguous elements; with or without one vector of padding
+/// after each row.
 void arrange_copy(ScheduleBuilder& s, TensorId copy, const program::Operator& reader,
                   const std::vector<program::IndexExpr>& access);
 
-/// Copies operands that are read more than once to shared memory, one step of the outermost reduction at a
-/// time. All threads of the block fetch together, each a vector of neighbouring elements whose width is a
-/// choice.
+/// Copies operands that are read more than once to shared memory, one step of the outermost reduction at a time. All
+/// threads of the block fetch together, each a vector of neighbouring elements whose width is a choice.
 ///
-/// Operands that are read in several places, or at an index that is a quotient or remainder of loops (the
-/// channels of a grouped convolution), are left to the caches of the device: the window that covers them would
-/// be most of the tensor. How far the copies run ahead is a choice, too.
+/// Operands that are read in several places, or at an index with a quotient or remainder of loops (the channels of a
+/// grouped convolution), are left to the device's caches: the window that covers them would be most of the tensor. How
+/// far the copies are prefetched is a choice, too.
 void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target);
 
 }  // namespace tunewright::spaces::tiling::gpu

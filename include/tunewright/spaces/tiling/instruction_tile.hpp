@@ -15,10 +15,11 @@
 #include "tunewright/spaces/tiling/product_axes.hpp"
 #include "tunewright/spaces/tiling/transformations.hpp"
 
-/// The loops around a tensor instruction of a CPU, and those of what it reads and of what takes its sums.
+/// The loops around a tensor instruction of a CPU, of its operands, and of the consumer of its sums.
 namespace tunewright::spaces::tiling {
 
-/// An instruction and how a product is cut up for it: most parts of the rows and of the columns in registers.
+/// An instruction and the tiling of a product for it: the maximum number of row tiles (`down`) and column tiles
+/// (`across`) in registers.
 struct InstructionTile {
   const schedule::TensorIntrinsic* intrinsic = nullptr;
   ProductAxes axes;
@@ -26,27 +27,29 @@ struct InstructionTile {
   std::int64_t across = 1;
 };
 
-/// How many tiles an axis that counts rows makes.
+/// The number of tiles along an axis of rows.
 [[nodiscard]] inline std::int64_t tiles_down(const program::Operator& op, const ProductAxes& axes, IterId axis) {
   return program::ceil_div(op.axes[axis].extent, axis == axes.row ? axes.m : 1);
 }
 
-/// Most parts of each spatial axis in registers. Where the instruction takes several rows, `down` tiles of the axis
-/// these run along, and of the axes around it what that has too few, but for axes along which other columns are read.
+/// The maximum number of parts of each spatial axis in registers. For instructions of several rows: up to `down` tiles
+/// along their row axis and, if it has fewer, along the axes around it, except for axes along which other columns are
+/// read.
 [[nodiscard]] std::vector<std::int64_t> parts_in_registers(const program::Operator& op, const InstructionTile& tile);
 
-/// Loops of one level of the spatial axes, that of the columns outermost.
+/// Loops of one level of the spatial axes, with the columns outermost.
 [[nodiscard]] std::vector<IterId> columns_first(const Tiled& tiled, std::size_t depth);
 
-/// Splits and reorders: S0 S1 R0 S2 R1 S3 around the instruction, each S with the columns first, which takes the place
-/// of the loops inside.
+/// Splits and reorders: S0 S1 R0 S2 R1 S3 around the instruction, each S with the columns first; the instruction
+/// replaces the loops inside.
 Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile& tile);
 
 /// Computes the stage inside its reader, whose loops follow the tiling.
 void follow_instructions(ScheduleBuilder& s, TensorId id, TensorId reader, const Tiled& tiled, std::size_t fuse_level,
                          const InstructionTile& tile);
 
-/// Writes a copy in blocks of what the instruction reads at once, where each dimension of it is one of its axes.
+/// Stores a copy in blocks that the instruction reads at once, if each dimension of it is one of the instruction's
+/// axes.
 void interleave(ScheduleBuilder& s, TensorId copy, const InstructionTile& tile);
 
 }  // namespace tunewright::spaces::tiling
@@ -82,7 +85,7 @@ TUNEWRIGHT_INLINE Tiled tile_around(ScheduleBuilder& s, TensorId id, const Instr
   const program::Operator& op = *s.state().stages[id].op;
   const std::size_t rank = op.rank();
   const std::size_t count = op.axes.size();
-  // Parts that the instruction leaves of each axis, and the loops it takes.
+  // The outer parts of each axis, and the loops that the instruction replaces.
   std::vector<IterId> left(count);
   std::iota(left.begin(), left.end(), IterId{0});
   std::vector<IterId> taken;
@@ -110,9 +113,9 @@ TUNEWRIGHT_INLINE Tiled tile_around(ScheduleBuilder& s, TensorId id, const Instr
   }
   std::vector<IterId> order;
   const auto add = [&](const std::vector<IterId>& iters) { order.insert(order.end(), iters.begin(), iters.end()); };
-  // Columns first: what the instruction reads of them is the larger part, and stays in the innermost cache while rows
-  // advance. A copy of them is made once for all rows that follow, and threads that share out the columns share the
-  // copying, where no reader of the sums is followed, whose own loops decide then.
+  // Columns are outermost: their operand is larger, and the part that the instruction reads stays in L1 while rows
+  // advance. It is copied once for all following rows, and threads that divide the columns also divide the copying. If
+  // a reader of the sums is followed, its loops decide the order.
   add(columns_first(tiled, 0));
   add(columns_first(tiled, 1));
   add(level(tiled.reduction, 0));

@@ -12,7 +12,7 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
-/// What sketch rules ask of a partly scheduled program: who reads a stage, where it may be computed, whether
+/// Queries of sketch rules on a partly scheduled program: which stages read a stage, where it may be computed, whether
 /// its loops suit vectors.
 namespace tunewright::spaces::tiling {
 
@@ -26,92 +26,91 @@ using schedule::Scope;
 using schedule::Stage;
 using schedule::State;
 
-/// A root stage which others may be computed in: on a GPU its loops run on blocks and threads, on a CPU the outermost
-/// goes over rows in parallel.
+/// A root stage in which others may be computed. On a GPU its loops are bound to blocks and threads; on a CPU its
+/// outermost loop runs over rows in parallel.
 struct BoundStage {
   TensorId stage = 0;
-  IterId attach = 0;         ///< the loop that others are computed at: of threads, or of blocks or rows if by rows
-  std::size_t row_axes = 0;  ///< leading axes that name the row a block, or an iteration, computes; 0: each thread
-                             ///< has points of its own
-  std::optional<std::uint32_t> thread_split{};  ///< the step that says how many threads share a row
+  IterId attach = 0;         ///< the loop at which others are computed: of threads, or of blocks or rows if by rows
+  std::size_t row_axes = 0;  ///< leading axes that select the row of a block or iteration;
+                             ///< 0: each thread has its own points
+  std::optional<std::uint32_t> thread_split{};  ///< the step that determines how many threads share a row
 };
 
-/// A partly scheduled program. `place` counts the stages still to visit: the next is `state.order[place -
-/// 1]`.
+/// A partly scheduled program. `place` is the number of stages that are still to be visited; the next is
+/// `state.order[place - 1]`.
 struct Derivation {
   ScheduleBuilder builder;
   std::size_t place = 0;
-  std::vector<TensorId> cached{};  ///< stages that already are a write cache
+  std::vector<TensorId> cached{};  ///< stages that are write caches already
   std::vector<BoundStage> bound{};
 };
 
 enum class Answer : std::uint8_t {
   Skip,              ///< does not apply
-  Apply,             ///< applies; later rules are asked as well
-  ApplyAndSkipRest,  ///< applies, and no later rule may
+  Apply,             ///< applies; later rules are tried as well
+  ApplyAndSkipRest,  ///< applies; later rules are skipped
 };
 
-/// Place of a stage in the topological order: also how many stages are left to visit once it is done.
+/// The position of a stage in the topological order, which is also the number of stages left after it.
 [[nodiscard]] inline std::size_t place_of(const State& state, TensorId id) {
   return static_cast<std::size_t>(std::find(state.order.begin(), state.order.end(), id) - state.order.begin());
 }
 
-/// Stages that read `id`, looking through inlined ones, in topological order.
+/// Stages that read `id`, directly or through inlined stages, in topological order.
 [[nodiscard]] std::vector<TensorId> readers(const State& state, TensorId id);
 
-/// True for stages that are neither an output nor a copy made on purpose.
+/// Whether a stage is neither an output nor a cache.
 [[nodiscard]] inline bool may_disappear(const State& state, TensorId id) {
   return !readers(state, id).empty() && id < state.graph->size();
 }
 
-/// The only reader of `id` if it has the same shape and reads point by point (through inlined elementwise
-/// stages), else `id`.
+/// The only reader of `id` if it has the same shape and reads point by point (also through inlined elementwise stages);
+/// otherwise `id`.
 [[nodiscard]] TensorId elementwise_reader(const State& state, TensorId id);
 
-/// True for an operator that is its operand or, outside of ranges of it, zero, such that `loops::eliminate_padding` can
-/// leave the zeros out of sums.
+/// Whether an operator equals its operand inside ranges and zero outside, in a form for which
+/// `loops::eliminate_padding` can skip the zeros in sums.
 [[nodiscard]] bool pads_with_zeros(const program::Operator& op);
 
-/// True for a sum over products, or over elements, of `id`, converted or not.
+/// Whether an operator sums products with, or elements of, `id`, converted or not.
 [[nodiscard]] bool sums_products_of(const program::Operator& op, TensorId id);
 
-/// True for a read worth a copy closer by: some element is read for several values of the spatial axes.
+/// Whether a read is worth a cache: some element is read for several values of the spatial axes.
 [[nodiscard]] bool is_reused(const program::Operator& op, const std::vector<program::IndexExpr>& access);
 
-/// Leading axes that the loops of stage `first` and of its reader `last` could share: the fewest over all ways
-/// from one to the other (see `program::num_common_outer_axes`).
+/// The number of leading axes that the loops of stage `first` and its (indirect) reader `last` can share: the minimum
+/// over all paths from one to the other (see `program::num_common_outer_axes`).
 [[nodiscard]] std::size_t common_outer_axes(const State& state, TensorId first, TensorId last);
 
-/// True when a tiled stage further up will be computed inside `id` (see `MultiLevelTilingWithFusion`): every
-/// stage between them is elementwise, cheap, and the only reader of the one before.
+/// Whether a tiled stage further up will be computed inside `id` (see `MultiLevelTilingWithFusion`): every stage
+/// between them is elementwise, cheap, and the only reader of the stage before it.
 [[nodiscard]] bool awaits_fusion(const State& state, TensorId id);
 
-/// Loops of `consumer` a producer may be computed at: after the parallel ones, spatial or the last outer
-/// reduction, never vectorized or unrolled, and not behind an inner reduction.
+/// Loops of `consumer` at which a producer may be computed: after the parallel loops, at spatial loops or the last
+/// outer reduction, never at vectorized or unrolled loops, and not inside an inner reduction.
 [[nodiscard]] std::vector<Location> attach_points(const State& state, TensorId consumer);
 
-/// True when the loop of `l` is gone as soon as a larger number of loops is fused.
+/// Whether the loop of `l` disappears if more loops are fused.
 [[nodiscard]] bool may_vanish(const ScheduleBuilder& s, const Location& l);
 
-/// Where a stage that is not tiled itself may be computed: at the root, inside its reader, or wherever that
-/// may be computed.
+/// Where a stage that is not tiled itself may be computed: at the root, inside its reader, or where its reader may be
+/// computed.
 [[nodiscard]] std::vector<Location> location_choices(const Derivation& d, TensorId id);
 
 /// Whether an index of `read` depends on `axis`.
 [[nodiscard]] bool uses_axis(const program::ExprNode& read, program::Var axis);
 
-/// The dimension that `axis` alone counts.
+/// The dimension whose index is `axis` alone.
 [[nodiscard]] std::optional<IterId> dimension_of(std::span<const program::IndexExpr> access, program::Var axis);
 
-/// Share of the work that is not padding where each axis is rounded up to its multiple.
+/// Share of the work that is not padding if each axis is rounded up to its multiple.
 [[nodiscard]] double share_not_padded(const program::Operator& op, std::span<const std::int64_t> multiples);
 
-/// True when neighbouring values of the last spatial axis are neighbours in memory in every read that uses
-/// it.
+/// Whether every read that uses the last spatial axis is contiguous along it.
 [[nodiscard]] bool vectorizes_well(const program::Operator& op);
 
-/// The spatial axis along which neighbours are neighbours in memory in every read that runs across its rows with the
-/// last spatial axis, as in a transposition; nothing where reads do not agree, or none runs across.
+/// The spatial axis along which every read that is strided along the last spatial axis is contiguous, as in a
+/// transposition; empty if such reads disagree or there are none.
 [[nodiscard]] std::optional<IterId> axis_of_rows_read_across(const program::Operator& op);
 
 }  // namespace tunewright::spaces::tiling
@@ -151,7 +150,7 @@ TUNEWRIGHT_INLINE TensorId elementwise_reader(const State& state, TensorId id) {
   const program::Operator& reader = *state.stages[all[0]].op;
   const program::Operator& own = *state.stages[id].op;
   if (reader.has_reduction() || reader.shape() != own.shape()) return id;
-  // Follow the chain of inlined stages from `id` to the reader; each hop must be elementwise.
+  // Follows the chain of inlined stages from `id` to the reader; each must be elementwise.
   TensorId at = id;
   while (at != all[0]) {
     TensorId next = at;
@@ -241,7 +240,7 @@ TUNEWRIGHT_INLINE std::vector<Location> attach_points(const State& state, Tensor
     if (iterator.annotation == LoopKind::Vectorized || iterator.annotation == LoopKind::Unrolled) break;
     const bool reduction = iterator.kind == AxisKind::Reduction;
     if (in_reduction && !reduction) break;
-    if (reduction && in_reduction) points.pop_back();  // the innermost of neighbouring reductions stands for them
+    if (reduction && in_reduction) points.pop_back();  // of neighbouring reductions, keeps the innermost
     in_reduction = reduction;
     points.push_back({Location::Kind::At, consumer, iter});
   }

@@ -12,53 +12,53 @@
 #include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/spaces/tiling/predicates.hpp"
 
-/// How matrix products, batches of them and convolutions fit the tensor instructions of a CPU.
+/// Maps matrix products, batched products and convolutions to the tensor instructions of a CPU.
 namespace tunewright::spaces::tiling {
 
-/// How an operator is a product that an instruction computes: the spatial axes its rows and columns run along, the
-/// reduction axis its sum runs along, how much of each one instruction takes, and the operands.
+/// How a tensor instruction computes an operator: the spatial axes of its rows and columns, the reduction axis of its
+/// sum, its number of iterations along each, and the operands.
 struct ProductAxes {
   IterId column = 0;
   IterId depth = 0;
-  IterId row = 0;          ///< of instructions for several rows
-  std::int64_t m = 1;      ///< rows of one instruction
-  std::int64_t steps = 1;  ///< and sums of k terms
+  IterId row = 0;          ///< for instructions of several rows
+  std::int64_t m = 1;      ///< rows per instruction
+  std::int64_t steps = 1;  ///< sums of k terms per instruction
   TensorId rows = 0;
   TensorId columns = 0;
-  std::vector<IterId> other_columns{};       ///< spatial axes but the last along which other columns are read
-  bool columns_are_neighbours = false;       ///< in memory, as long as the operand is not copied
-  std::optional<IterId> column_dimension{};  ///< of `columns` that the column axis alone counts
-  std::optional<IterId> depth_dimension{};   ///< and that the depth axis alone counts
+  std::vector<IterId> other_columns{};       ///< spatial axes, except the last, along which other columns are read
+  bool columns_are_neighbours = false;       ///< columns are contiguous in memory if the operand is not copied
+  std::optional<IterId> column_dimension{};  ///< dimension of `columns` whose index is the column axis alone
+  std::optional<IterId> depth_dimension{};   ///< dimension of `columns` whose index is the depth axis alone
 };
 
-/// How many iterations of `extent` an instruction that takes up to `most` at once is best given: where some are left
-/// over, they run as plain loops, each of which costs about as much as two instructions.
+/// The best number of iterations per instruction for `extent` iterations and at most `most` at once. Remaining
+/// iterations are plain loops, each of which costs about as much as two instructions.
 [[nodiscard]] std::int64_t share_of(std::int64_t extent, std::int64_t most);
 
-/// The same where what is left over is rounded up to a whole instruction: as few of those as there can be, of as few
-/// iterations as that takes.
+/// The same if the remaining iterations are padded to a whole instruction: the fewest iterations with which the minimum
+/// number of instructions suffices.
 [[nodiscard]] inline std::int64_t padded_share_of(std::int64_t extent, std::int64_t most) {
   return program::ceil_div(extent, program::ceil_div(extent, most));
 }
 
-/// What to make of iterations that instructions leave over.
+/// What to do with iterations that do not fill an instruction.
 enum class LeftOver {
-  InLoops,  ///< run them without the instruction
-  Padded    ///< round the axes up, with zeros for operands beyond what there is
+  InLoops,  ///< run them as loops without the instruction
+  Padded    ///< round the axes up; operands are zero beyond their ends
 };
 
-/// Whether an instruction's share of each axis divides it.
+/// Whether the instruction's number of iterations divides each axis.
 [[nodiscard]] bool divides(const program::Operator& op, const schedule::TensorIntrinsic& intrinsic,
                            const ProductAxes& axes);
 
-/// What each axis is rounded up to a multiple of where it is padded.
+/// The multiple to which each axis is padded.
 [[nodiscard]] std::vector<std::int64_t> padded_multiples(const program::Operator& op,
                                                          const schedule::TensorIntrinsic& intrinsic,
                                                          const ProductAxes& axes);
 
-/// Nothing unless the last spatial axis and some reduction axis are long enough, and for an instruction of several rows
-/// some other spatial axis as well, one factor does not depend on the last, and elements of that factor along the
-/// reduction axis are neighbours. Padded axes are long enough where at least a quarter of the work is not padding.
+/// Empty unless the last spatial axis and some reduction axis are long enough and, for an instruction of several rows,
+/// some other spatial axis as well; one factor must not depend on the last spatial axis, and must be contiguous along
+/// the reduction axis. Padded axes are long enough if at least a quarter of the work is not padding.
 [[nodiscard]] std::optional<ProductAxes> product_axes(const program::Operator& op,
                                                       const schedule::TensorIntrinsic& intrinsic,
                                                       LeftOver left_over = LeftOver::InLoops);
@@ -147,7 +147,7 @@ TUNEWRIGHT_INLINE std::optional<ProductAxes> product_axes(const program::Operato
     axes.depth_dimension = dimension_of(columns->indices, depth);
     if (sums == 0 || (intrinsic.steps > 1 && axes.steps <= 1)) continue;
     if (!padded) return axes;
-    // Zeros beyond the terms that there are need a dimension of their own in both factors.
+    // Padding the terms with zeros requires a separate dimension in both factors.
     const std::vector<std::int64_t> multiples = padded_multiples(op, intrinsic, axes);
     const bool zeros =
         extent % multiples[depth] == 0 || (axes.depth_dimension && dimension_of(rows->indices, depth).has_value());

@@ -12,37 +12,36 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/spaces/tiling/predicates.hpp"
 
-/// Sketch rules for CPUs about rows that are reduced and then used, as in a softmax or a layer normalisation: one
-/// thread does all of that to a row while it is in the innermost caches, so that memory is read once. Not in Ansor,
-/// whose rules tile such a stage for what it reads again, and draw the place of each reduction by itself.
+/// Sketch rules for CPUs for rows that are reduced and then used, as in a softmax or a layer normalisation: one thread
+/// computes all stages of a row while it is in its inner caches, so that memory is read once. Not in Ansor, whose rules
+/// tile such a stage because it reads elements again, and draw the location of each reduction separately.
 namespace tunewright::spaces::tiling {
 
-/// Runs along the last axis in vectors, as many in a row as the search chooses.
+/// Vectorizes the last axis, with a number of consecutive vectors that the search chooses.
 void vectorize_row(ScheduleBuilder& s, TensorId id, const Target& target);
 
-/// A stage that reads what rows of its input were reduced to becomes a loop over rows, in parallel, and inside of it
-/// one along the row in vectors. With fewer rows than keep the threads busy the derivations of later rules stand beside
-/// this one.
+/// A stage that reads the result of a reduction of rows becomes a parallel loop over rows, with a vectorized loop along
+/// the row inside. If there are too few rows to keep the threads busy, later rules also derive alternatives.
 struct GoByRows {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  /// Leading axes of `id` that name a row; 0 where it reads no reduced row.
+  /// Number of leading axes of `id` that select a row; 0 if it reads no reduced row.
   static std::size_t row_axes(const State& state, TensorId id);
 };
 
-/// Stages that only a row's loop reads are computed in it, a row at a time: reductions in as many sums as hide the
-/// latency of additions, elementwise stages in vectors.
+/// Stages that only a loop over rows reads are computed in it, one row at a time: reductions with enough accumulators
+/// to hide the latency of additions, elementwise stages in vectors.
 struct ComputeInRow {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  /// The stage in whose rows `id` can be computed, if any.
+  /// The stage in whose rows `id` can be computed, or null.
   static const BoundStage* row_of(const Derivation& d, TensorId id);
-  /// Splits a reduction into vectors of sums and one that combines them; returns the stage of the former, or `id` where
-  /// the row is a few vectors.
+  /// Splits a reduction into one of vector accumulators and one that combines them; returns the stage of the former, or
+  /// `id` if the row has only a few vectors.
   static TensorId reduce_row(ScheduleBuilder& s, TensorId id, const Target& target);
 };
 
@@ -156,8 +155,8 @@ TUNEWRIGHT_INLINE TensorId ComputeInRow::reduce_row(ScheduleBuilder& s, TensorId
   for (IterId axis = static_cast<IterId>(op.rank()); axis < op.axes.size(); ++axis) reductions.push_back(axis);
   const IterId whole = reductions.size() > 1 ? s.fuse(id, reductions) : reductions[0];
   const std::int64_t extent = s.extents_at_root(id)[whole];
-  // Eight sums hide the latency of an addition or a multiply-add of any processor with two units. A short row has
-  // fewer, or combining them would take longer than they save.
+  // Eight accumulators hide the latency of an addition or a multiply-add on any processor with two units. A short row
+  // has fewer, because combining them would take longer than they save.
   constexpr std::int64_t visits = 4;
   std::int64_t sums = 8;
   while (sums > 1 && visits * sums * lanes > extent) sums /= 2;

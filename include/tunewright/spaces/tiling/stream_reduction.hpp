@@ -13,18 +13,17 @@
 
 namespace tunewright::spaces::tiling {
 
-/// Reads the data of a reduction over one axis that is not the last, larger than the second level of cache, in few long
-/// streams: a few terms at a time, each along as many columns as a thread has, whose sums stay in the innermost cache.
-/// Keeping the sums of a few vectors in registers over all terms would read a few hundred bytes of each row instead,
-/// too few for prefetchers. Where rows of an output are shorter than a page and a whole number of vectors, the columns
-/// of several rows become one axis if they follow each other in memory, so that a stream does not end with a row. The
-/// derivation of `ScheduleSimply` is kept as well. Not in Ansor.
+/// Reads the data of a reduction over one axis that is not the last, if they are larger than L2, in few long streams: a
+/// few terms at a time, each along all columns of a thread, whose sums stay in L1. Keeping the sums of a few vectors in
+/// registers over all terms would instead read a few hundred bytes of each row, too few for prefetchers. If rows of an
+/// output are shorter than a page and a whole number of vectors, contiguous rows are fused into one axis, so that a
+/// stream does not end with a row. The derivation of `ScheduleSimply` is kept as well. Not in Ansor.
 struct ReduceInStreams {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  /// The first of the spatial axes, up to the last one, that every read runs through as through one.
+  /// The first spatial axis from which on all spatial axes are contiguous, like a single axis, in every read.
   static IterId first_contiguous_axis(const State& state, const program::Operator& op);
 };
 

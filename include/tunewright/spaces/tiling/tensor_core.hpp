@@ -15,11 +15,11 @@
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/tiling/predicates.hpp"
 
-/// Matrix products, batches of them and convolutions by the tensor units of a GPU.
+/// Matrix products, batched products and convolutions on the tensor cores of a GPU.
 namespace tunewright::spaces::tiling::gpu {
 
-/// How an operator's axes map to those of a matrix multiply-accumulate instruction: which of them run along its rows,
-/// its columns and its terms, and which tensors are its factors.
+/// How an operator's axes map to a matrix multiply-accumulate instruction: the axes of its rows, columns and terms, and
+/// its factors.
 struct MmaAxes {
   const schedule::TensorIntrinsic* intrinsic = nullptr;
   IterId row = 0;
@@ -31,33 +31,34 @@ struct MmaAxes {
 
 namespace detail {
 
-/// Whether `read` is stored by rows or by columns of a matrix: neighbours differ in one of the axes alone, and some
-/// dimension is the depth alone, so that what lies beyond can be zero.
+/// Whether `read` is a row-major or column-major matrix: neighbouring elements differ in only one of the axes, and the
+/// index of some dimension is `depth` alone, so that elements beyond its end can be zero.
 [[nodiscard]] bool is_matrix(const program::ExprNode& read, IterId along, IterId depth);
 
-/// The dimension of `read` that alone follows `axis`, and each step of it by one; nothing if there are several or none.
+/// The only dimension of `read` that depends on `axis`, if its coefficient is one; otherwise empty.
 [[nodiscard]] std::optional<std::uint32_t> only_dimension_along(const program::ExprNode& read, IterId axis);
 
-/// Whether the matrix can be stored in core matrices: each of its axes goes along one dimension, by another.
+/// Whether the matrix can be stored in core matrices: each of its axes moves along a single dimension, and these
+/// differ.
 [[nodiscard]] bool fits_core_matrices(const program::ExprNode& read, IterId along, IterId depth);
 
-/// What each axis is rounded up to a multiple of.
+/// The multiple to which each axis is padded.
 [[nodiscard]] std::vector<std::int64_t> multiples_of(const program::Operator& op, const MmaAxes& axes);
 
 }  // namespace detail
 
-/// The axes that `intrinsic` multiplies along. Nothing unless some axes make rows, columns and terms of a matrix
-/// product, and at least a quarter of the instruction's work is not padding. Columns run along the last axis that one
-/// factor alone depends on; rows along the axis of the other that leaves the least idle.
+/// The axes that `intrinsic` multiplies along. Empty unless some axes are the rows, columns and terms of a matrix
+/// product and at least a quarter of the instruction's work is not padding. Columns are the last axis on which only one
+/// factor depends; rows are the axis of the other factor with the least padding.
 [[nodiscard]] std::optional<MmaAxes> mma_axes(const program::Operator& op, const schedule::TensorIntrinsic& intrinsic);
 
-/// The axes along which each of the target's tensor instructions can compute `op`.
+/// The axes for each of the target's tensor instructions that can compute `op`.
 [[nodiscard]] std::vector<MmaAxes> all_mma_axes(const program::Operator& op, const Target& target);
 
 /// Tiles a product for a tensor instruction of the target: S0 S1 R0 R1 S2 around one instruction, for blocks, warps and
-/// the fragments of a warp (or warp groups and theirs), with R1 of the reduction in shared memory at a time. Sums stay
-/// in fragments, from which the elementwise reader, if there is one, takes them. Extents that instructions do not
-/// divide are padded with zeros in shared memory. How far the copies run ahead of the instructions is a choice.
+/// the fragments of a warp (or of a warp group), with R1 of the reduction in shared memory at a time. Sums stay in
+/// fragments, from which the elementwise reader, if there is one, reads them. Extents that are not multiples of the
+/// instruction are padded with zeros in shared memory. How far the copies are prefetched is a choice.
 struct TensorizeProducts {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
     return all_mma_axes(*d.builder.state().stages[id].op, target).empty() ? Answer::Skip : Answer::Apply;
@@ -70,25 +71,26 @@ struct TensorizeProducts {
   struct Tile {
     std::vector<std::uint32_t> steps;            ///< that split the spatial axes
     std::vector<std::vector<IterId>> spatial;    ///< blocks, warps, fragments
-    std::vector<std::vector<IterId>> reduction;  ///< steps, what is in shared memory
+    std::vector<std::vector<IterId>> reduction;  ///< steps, the part in shared memory
   };
 
   static void pad(ScheduleBuilder& s, TensorId sums, const MmaAxes& axes);
 
   static Tile tile(ScheduleBuilder& s, TensorId id, const MmaAxes& axes);
 
-  /// Splits the stage that takes the sums out as that which computes them, binds its loops and returns that of warps.
+  /// Splits the stage that reads the sums like the one that computes them, binds its loops and returns the loop of
+  /// warps.
   static IterId follow(ScheduleBuilder& s, TensorId reader, const MmaAxes& axes, const Tile& tiled);
 
-  /// All threads of the block copy what it needs of an operand for one step, each a vector of neighbours at a time,
-  /// whose width is a choice, and so is how far rows are apart.
+  /// All threads of the block together copy the part of an operand for one step, each a vector of neighbouring
+  /// elements; the vector width and the padding of rows are choices.
   static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const MmaAxes& axes, const Tile& tiled);
-  /// How the dimensions of a copy are stored. Bytes that one thread multiplies together are neighbours: terms vary
-  /// fastest. Core matrices have both their dimensions last.
+  /// The dimension order of a copy. Terms vary fastest, because bytes that one thread multiplies together must be
+  /// adjacent. The two dimensions of core matrices are last.
   static std::vector<std::uint32_t> order_of(const ScheduleBuilder& s, TensorId sums, TensorId copy,
                                              const MmaAxes& axes);
-  /// The dimension of a factor along an axis of its matrix, which nothing else counts if it is that of terms. There is
-  /// one: `mma_axes` has seen to it.
+  /// The dimension of a factor along an axis of its matrix; for the terms, one that no other axis indexes. `mma_axes`
+  /// has checked that it exists.
   static std::uint32_t dimension_along(const ScheduleBuilder& s, TensorId sums, TensorId copy, IterId axis);
 };
 
@@ -145,7 +147,7 @@ namespace tunewright::spaces::tiling::gpu {
 
 TUNEWRIGHT_INLINE std::optional<MmaAxes> mma_axes(const program::Operator& op,
                                                   const schedule::TensorIntrinsic& intrinsic) {
-  constexpr double least_used = 0.25;  // tensor units are not four times as fast everywhere
+  constexpr double least_used = 0.25;  // tensor cores are not four times as fast on all devices
   if (!schedule::multiplies(intrinsic, op)) return std::nullopt;
   const std::optional<schedule::Product> product = schedule::product_of(op);
   if (product->first->tensor == product->second->tensor) return std::nullopt;
@@ -295,8 +297,8 @@ TUNEWRIGHT_INLINE void TensorizeProducts::fetch(ScheduleBuilder& s, TensorId sum
   const auto size = static_cast<std::int64_t>(program::size_in_bytes(op.type));
   s.compute_at(copy, sums, tiled.reduction.back()[0]);
   std::vector<std::uint32_t> order = order_of(s, sums, copy, axes);
-  // Eight rows that an instruction reads at once find different banks where they are an odd number of 16 bytes apart;
-  // so do, of core matrices, pieces of one row that are stored.
+  // Eight rows that an instruction reads at once are in different banks if their distance is an odd multiple of 16
+  // bytes; the same holds for the pieces of a row when core matrices are stored.
   const std::int64_t padding = (axes.intrinsic->layout_is_known ? 16 : 32) / size;
   s.choose_layout(copy, {std::move(order)}, {0, padding});
   std::vector<IterId> iters = axes_between(0, rank);

@@ -15,55 +15,55 @@
 #include "tunewright/spaces/tiling/predicates.hpp"
 #include "tunewright/spaces/tiling/product_axes.hpp"
 
-/// Matrix products, batches of them and convolutions by the tensor instructions of a CPU.
+/// Matrix products, batched products and convolutions with the tensor instructions of a CPU.
 namespace tunewright::spaces::tiling {
 
 /// Tiles a product for a tensor instruction of the target: S0 S1 R0 S2 R1 S3 around one instruction, where S3 counts
-/// instructions in registers: of four accumulators that are tiles, two by two, in convolutions also four by one, and
-/// one by four where tiles do not pair. Constants are packed ahead of time in the order in which it reads them, other
-/// operands are copied into that order, which instructions for one row can do without; elementwise producers are
-/// computed into copies, elementwise readers follow the tiling.
+/// instructions in registers: for accumulators in tile registers four, as two by two, in convolutions also four by one,
+/// and one by four if tiles do not pair. Constants are packed ahead of time in the order in which the instruction reads
+/// them. Other operands are copied into that order, which is optional for instructions of one row. Elementwise
+/// producers are computed into the copies; elementwise readers follow the tiling.
 ///
-/// Where an instruction divides the product no other tiling is tried. Instructions for several rows come first. What
-/// these leave over is run by loops, or padded: both operands are copied then, with zeros beyond what there is, and
-/// sums leave through a tile of their own.
+/// If an instruction divides the product, no other tiling is tried. Instructions of several rows are tried first.
+/// Iterations that do not fill them run as loops or are padded: then both operands are copied, with zeros beyond their
+/// ends, and sums are written through a separate tile.
 struct TensorizeProducts {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  /// One way to compute a product by an instruction.
+  /// One way to compute a product with an instruction.
   struct Use {
     const schedule::TensorIntrinsic* intrinsic = nullptr;
     ProductAxes axes;
     LeftOver left_over = LeftOver::InLoops;
     bool divides = false;
   };
-  /// Most parts of the rows and of the columns in registers.
+  /// Maximum number of row tiles and column tiles in registers.
   struct Block {
     std::int64_t down = 1;
     std::int64_t across = 1;
   };
   [[nodiscard]] static std::vector<Block> blocks(const program::Operator& op,
                                                  const schedule::TensorIntrinsic& intrinsic, const ProductAxes& axes);
-  /// Whether there are as many tiles down as the block has, with none left over.
+  /// Whether the row tiles fill the block without a remainder.
   [[nodiscard]] static bool fills(const program::Operator& op, const InstructionTile& block);
   [[nodiscard]] static bool reduces_twice(const program::Operator& op);
 
-  /// Those by instructions that the target has, down to the first that divides the product, those for several rows
-  /// first. Only those are padded: what vectors leave over costs little.
+  /// The uses of the target's instructions up to the first that divides the product, those of several rows first. Only
+  /// those are padded: for vector instructions, the remaining loops cost little.
   [[nodiscard]] static std::vector<Use> uses_of(const program::Operator& op, const Target& target);
 
   static Derivation tensorized(Derivation d, TensorId id, InstructionTile tile, TensorId reader,
                                std::size_t fuse_level);
 
-  /// `reader` is `id` where nobody else takes the sums.
+  /// `reader` is `id` if no other stage reads the sums.
   static Derivation padded(Derivation d, TensorId id, InstructionTile tile, TensorId reader, std::size_t fuse_level);
 
   static Derivation tiled(Derivation d, TensorId id, const InstructionTile& tile, TensorId reader,
                           std::size_t fuse_level, const std::vector<TensorId>& copies);
 
-  /// Whether a copy is of an input or constant: then the stage can read that itself.
+  /// Whether a copy is of an input or constant, which the stage can read directly.
   static bool is_plain(const ScheduleBuilder& s, TensorId copy);
 };
 
@@ -88,7 +88,7 @@ TUNEWRIGHT_INLINE void TensorizeProducts::apply(const Derivation& d, TensorId id
   const State& state = d.builder.state();
   const TensorId reader = elementwise_reader(state, id);
   const bool follows = reader != id && state.stages[reader].is_untouched();
-  // Whose sums have been padded on the way to a cache of their own.
+  // The step that made this cache has padded its sums.
   const bool is_cache = std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end();
   for (const Use& use : uses_of(*state.stages[id].op, target)) {
     for (const Block& block : blocks(*state.stages[id].op, *use.intrinsic, use.axes)) {
@@ -109,8 +109,8 @@ TUNEWRIGHT_INLINE void TensorizeProducts::apply(const Derivation& d, TensorId id
 TUNEWRIGHT_INLINE std::vector<TensorizeProducts::Block> TensorizeProducts::blocks(
     const program::Operator& op, const schedule::TensorIntrinsic& intrinsic, const ProductAxes& axes) {
   if (intrinsic.m == 1) return {{64, 64}};
-  // Two by two read least for what they multiply. Four down read the columns least often, which are most of what is
-  // read where windows of the rows overlap, as in a convolution.
+  // Two by two needs the fewest loads per product. Four by one reads the columns least often; these are most of the
+  // reads if windows of the rows overlap, as in a convolution.
   std::vector<Block> found{{2, 2}};
   const bool pairs_across = op.axes[axes.column].extent % (2 * intrinsic.n) == 0;
   if (fills(op, {&intrinsic, axes, 4, 1}) && (reduces_twice(op) || !pairs_across)) {
@@ -157,7 +157,7 @@ TUNEWRIGHT_INLINE Derivation TensorizeProducts::tensorized(Derivation d, TensorI
                                                            TensorId reader, std::size_t fuse_level) {
   ScheduleBuilder& s = d.builder;
   ProductAxes& axes = tile.axes;
-  // Copies change what the stage reads, and so come before its loops.
+  // Copies change the reads of the stage, so they are made before its loops are split.
   const bool pack_ahead = s.state().stages[axes.columns].op->role == program::Role::Constant &&
                           readers(s.state(), axes.columns).size() == 1;
   std::vector<TensorId> copies;
@@ -174,7 +174,7 @@ TUNEWRIGHT_INLINE Derivation TensorizeProducts::padded(Derivation d, TensorId id
   const TensorId sums = reader == id ? s.cache_write(id, Scope::Local) : id;
   axes.columns = s.cache_read(axes.columns, sums, Scope::Local);
   axes.rows = s.cache_read(axes.rows, sums, Scope::Local);
-  axes.columns_are_neighbours = false;  // as they are they lack the zeros
+  axes.columns_are_neighbours = false;  // without a copy they are not padded
   const program::Operator& op = *s.state().stages[sums].op;
   s.pad(sums, padded_multiples(op, *tile.intrinsic, axes));
   return tiled(std::move(d), sums, tile, reader, fuse_level, {axes.columns, axes.rows});
@@ -192,7 +192,7 @@ TUNEWRIGHT_INLINE Derivation TensorizeProducts::tiled(Derivation d, TensorId id,
     follow_instructions(s, id, reader, loops, fuse_level, tile);
   }
   for (const TensorId copy : copies) {
-    // An instruction for several rows reads no other layout than that of the copy.
+    // An instruction of several rows reads only the layout of the copy.
     const bool may_stay = axes.m == 1 && copy == axes.columns && axes.columns_are_neighbours && is_plain(s, copy);
     std::vector<Location> choices;
     if (may_stay) choices.push_back({Location::Kind::Inline, 0, 0});

@@ -13,10 +13,10 @@
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/tiling/predicates.hpp"
 
-/// What sketch rules do to a stage: tile it, give its operands a layout of their own, or schedule it simply.
+/// Transformations of stages by sketch rules: tile, change the layout of operands, or schedule simply.
 namespace tunewright::spaces::tiling {
 
-/// Loops of a stage tiled as SSRSRS, and the steps that chose the sizes of its spatial axes.
+/// The loops of a stage tiled as SSRSRS, and the steps that choose the sizes of its spatial axes.
 struct Tiled {
   std::vector<std::vector<IterId>> spatial;    ///< [axis][level 0..3]
   std::vector<std::vector<IterId>> reduction;  ///< [axis][level 0..1]
@@ -26,30 +26,29 @@ struct Tiled {
 inline constexpr std::size_t spatial_levels = 4;
 inline constexpr std::size_t reduction_levels = 2;
 
-/// Splits and reorders: S0 S1 R0 S2 R1 S3, where S2 runs over the last axis first. The innermost spatial tile is meant
-/// for registers: its last axis is vectorized, the others are unrolled.
+/// Splits and reorders: S0 S1 R0 S2 R1 S3, where the loop of S2 over the last axis is outermost. The innermost spatial
+/// tile is a register tile: its last axis is vectorized, the others are unrolled.
 Tiled tile(ScheduleBuilder& s, TensorId id);
 
 std::vector<IterId> level(const std::vector<std::vector<IterId>>& parts, std::size_t index);
 
-/// Schedules the copy of an operand. One that the vectorized axis of the tile runs along is stored panel by
-/// panel, in the order in which the tiles read it: the dimension along that axis follows its tiling. Where that is not
-/// the last dimension, as in an operand that is stored transposed, copying transposes it: what is read with a stride is
-/// read so once, not for each row of register tiles. Others keep their rows.
+/// Schedules the copy of an operand. If the vectorized axis of the tile moves along the operand, it is stored panel by
+/// panel, in the order in which the tiles read it: its dimension along that axis follows the tiling. If that is not the
+/// last dimension, as in a transposed operand, the copy transposes it, so that strided elements are read once instead
+/// of for each row of register tiles. Other operands keep their rows.
 void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                            const std::vector<program::IndexExpr>& access, const Target& target);
 
-/// Gives the operands of a tiled stage a layout of their own: constants are packed ahead of time in the order
-/// of the loops, others may be copied, tile by tile, to where the copy stays in cache (or not at all:
-/// `Inline`).
+/// Changes the layout of the operands of a tiled stage: constants are packed ahead of time in loop order; other
+/// operands may be copied tile by tile, at a location where the copy stays in cache (or not at all: `Inline`).
 void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target);
 
 /// Runs the outermost tile loops of `reader`, whose axes are split into `parts`, in parallel, and computes `id` inside
-/// the first `levels` of its tile loops.
+/// the first `levels` levels of its tile loops.
 void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId reader, const std::vector<std::vector<IterId>>& parts,
                      std::size_t levels);
 
-/// Parallel outer loops and a vectorized innermost one, for stages that are not tiled.
+/// For stages that are not tiled: parallel outer loops and a vectorized innermost loop.
 void schedule_simply(Derivation& d, TensorId id, const Target& target);
 
 }  // namespace tunewright::spaces::tiling
@@ -81,8 +80,8 @@ TUNEWRIGHT_INLINE Tiled tile(ScheduleBuilder& s, TensorId id) {
   add(tiled.spatial, 1);
   add(tiled.reduction, 0);
   add(tiled.spatial, 2);
-  // The vectorized axis first: the operand it runs along is the larger part of what a register tile reads, and
-  // now stays in the innermost cache while the other axes advance.
+  // The vectorized axis is outermost: its operand is the larger part of what a register tile reads, and stays in L1
+  // while the other axes advance.
   std::rotate(order.end() - static_cast<std::ptrdiff_t>(rank), order.end() - 1, order.end());
   add(tiled.reduction, 1);
   add(tiled.spatial, 3);
@@ -113,7 +112,7 @@ TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, 
   const IterId dimension = *along;
   std::vector<IterId> panels = s.follow_split(copy, dimension, tiled.split_steps[vectorized_axis], spatial_levels - 1);
   if (dimension + 1 < rank) {
-    // Square tiles of a vector's lanes, which are transposed in registers.
+    // Square tiles of one vector per row, which are transposed in registers.
     const std::vector<IterId> vectors = s.split(copy, panels.back(), {lanes});
     const std::vector<IterId> row = s.split(copy, rank - 1, {lanes});
     panels.back() = vectors[0];
@@ -175,8 +174,8 @@ TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target&
   for (IterId axis = 0; axis + 1 < rank; ++axis) outer.push_back(axis);
   if (vectorizes_well(op) && op.axes[last].extent > 1) {
     const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-    // What is reduced is read once, so a reduction is as fast as it reads: several vectors in a row for each of its
-    // steps.
+    // A reduction reads its data once, so it is bound by memory bandwidth: each of its steps reads several consecutive
+    // vectors.
     constexpr std::int64_t most_vectors = 8;
     const std::vector<IterId> parts = op.has_reduction() && op.axes[last].extent > lanes
                                           ? s.choose_tile(id, last, 1, most_vectors * lanes, LoopKind::Vectorized)
