@@ -31,7 +31,7 @@ seconds() { # COMMAND...
 
 # A variant as who ablates writes it: lesson 1 with another sampler.
 sed -e 's|^#include "tunewright/spaces/multi_level_tiling.hpp"|#include "tunewright/samplers/top_k.hpp"\n&|' \
-  -e 's|^int main() {|struct Variant : recipes::Ansor<spaces::MultiLevelTiling, measurers::OrcJit> {\n  using sampler = samplers::TopK;\n};\n&|' \
+  -e 's|^int main() {|struct Variant : recipes::DraftAndTrees<spaces::MultiLevelTiling, measurers::OrcJit> {\n  using sampler = samplers::TopK;\n};\n&|' \
   -e 's|using Recipe = .*|using Recipe = Variant;|' examples/01_first_tuner.cpp >"$folder/01_with_another_sampler.cpp"
 grep -q 'using Recipe = Variant;' "$folder/01_with_another_sampler.cpp"
 grep -q 'struct Variant' "$folder/01_with_another_sampler.cpp"
@@ -55,6 +55,6 @@ while read -r source what; do
 done <<LIST
 cmake/packaging/conan/test_package/consumer.cpp random search over a space of one's own
 examples/07_write_your_own_sampler.cpp Ansor's recipe on the simulated machine
-examples/01_first_tuner.cpp Ansor's recipe on this CPU, with LLVM
+examples/01_first_tuner.cpp DraftAndTrees on this CPU, with LLVM
 $folder/01_with_another_sampler.cpp the same with one slot changed
 LIST

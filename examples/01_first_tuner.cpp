@@ -17,7 +17,7 @@
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
-#include "tunewright/recipes/ansor.hpp"
+#include "tunewright/recipes/draft_and_trees.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/tuner.hpp"
 
@@ -27,7 +27,7 @@ int main() {
   // [snippet-begin tune]
   // The tuner: a recipe with a search space and a measurer. Create it before any thread: the measurer forks
   // the process that runs the kernels.
-  using Recipe = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>;
+  using Recipe = recipes::DraftAndTrees<spaces::MultiLevelTiling, measurers::OrcJit>;
   Tuner<Recipe> tuner{{.seed = 7}};
 
   // The task: an operator and the machine to tune it for.

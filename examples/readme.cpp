@@ -17,7 +17,7 @@ using namespace tunewright;
 int main() {
   // The tuner: a recipe with a search space and a measurer. Create it before any thread: the measurer forks
   // the process that runs the kernels.
-  using Recipe = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>;
+  using Recipe = recipes::DraftAndTrees<spaces::MultiLevelTiling, measurers::OrcJit>;
   Tuner<Recipe> tuner{{.seed = 7}};
 
   // The task: an operator and the machine to tune it for.

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -48,11 +49,35 @@ struct BestByMean : ExpectedImprovement {
   using sampler = samplers::TopK;
 };
 
+/// Measures nothing at random, and all that annealing finds, whatever its score.
+struct AutoTvmGreedy : AutoTvm {
+  static void set_explorer(explorers::Annealing&) {}
+  static void set_sampler(samplers::DiverseTopK&) {}
+};
+
+/// Chooses as ALT does, and says nothing to the explorer.
+struct Unguiding {
+  samplers::UncertaintyPingPong<models::Gbdt> turns{};
+
+  template <CostModel M>
+  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
+                                                std::size_t n, Rng& rng,
+                                                const samplers::Labelled& labelled = {}) const {
+    return turns.select(model, x, score, n, rng, labelled);
+  }
+};
+/// Explores by scores in its pings, too.
+struct AltUnguided : Alt {
+  using sampler = Unguiding;
+  static void set_sampler(Unguiding& sampler) { Alt::set_sampler(sampler.turns); }
+};
+
 /// Lets the models of samplers and filters use as many threads as the search, not all of the machine.
 template <class Parts>
 void limit_threads(Parts& parts) {
   if constexpr (requires { parts.sampler.error_predictor.threads; })
     parts.sampler.error_predictor.threads = parts.threads;
+  if constexpr (requires { parts.sampler.turns; }) parts.sampler.turns.error_predictor.threads = parts.threads;
   if constexpr (requires { std::get<1>(parts.filter.filters).model.threads; })
     std::get<1>(parts.filter.filters).model.threads = parts.threads;
 }
@@ -83,10 +108,10 @@ std::vector<study::RecordedProblem> spaces_of(const study::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "recipes", .seeds = 25, .folders = {"kernel-tuner-hub"}},
-                    [](study::Study& study) {
-                      study.compare<Random, ExpectedImprovement, RandomCandidates, BestByMean, AutoTvm, Alt>(
-                          spaces_of(study.options()), {.batch = study.options().number("batch", 4)},
-                          [](auto& parts) { limit_threads(parts); });
-                    });
+  return study::run(
+      argc, argv, {.name = "recipes", .seeds = 25, .folders = {"kernel-tuner-hub"}}, [](study::Study& study) {
+        study.compare<Random, ExpectedImprovement, RandomCandidates, BestByMean, AutoTvm, AutoTvmGreedy, Alt,
+                      AltUnguided>(spaces_of(study.options()), {.batch = study.options().number("batch", 4)},
+                                   [](auto& parts) { limit_threads(parts); });
+      });
 }

@@ -47,6 +47,7 @@
 #include "tunewright/program/operators/window.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/ansor.hpp"
+#include "tunewright/recipes/draft_and_trees.hpp"
 #include "tunewright/recipes/meta_schedule.hpp"
 #include "tunewright/schedule/json.hpp"
 #include "tunewright/schedule/schedule.hpp"

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "recipes/pretrained.hpp"
+#include "tunewright/recipes/pruner.hpp"
 
 namespace {
 

@@ -2,10 +2,13 @@
 #pragma once
 
 #include "tunewright/adaptations/refit.hpp"
+#include "tunewright/drafts/symbol_analyzer.hpp"
+#include "tunewright/explorers/draft_set.hpp"
 #include "tunewright/features/per_statement.hpp"
+#include "tunewright/filters/static_limits.hpp"
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/models/gbdt.hpp"
-#include "tunewright/recipes/pruner.hpp"
+#include "tunewright/samplers/epsilon_greedy.hpp"
 #include "tunewright/spaces/concept.hpp"
 
 namespace tunewright::recipes {
@@ -22,13 +25,21 @@ namespace tunewright::recipes {
 /// `PrunerQuick`), and Zheng et al., Ansor, OSDI 2020 (trees on statement rows, trained from scratch after every
 /// round).
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
-struct DraftAndTrees : PrunerQuick<Space, Measurer> {
+struct DraftAndTrees {
+  using space = Space;
   using featurizer = features::PerStatement;
   using model = models::Gbdt;
+  using draft = drafts::SymbolAnalyzer;
+  using explorer = explorers::DraftSet<>;
+  using sampler = samplers::EpsilonGreedy;
+  using filter = filters::StaticLimits;
   using adaptation = adaptations::Refit;
+  using measurer = Measurer;
 
-  static void set_model(models::Gbdt&) {}
-  static void set_adaptation(adaptations::Refit&) {}
+  static void set_draft(drafts::SymbolAnalyzer& draft) { draft.form = drafts::SymbolAnalyzer::Form::Hierarchical; }
+  static void set_explorer(explorers::DraftSet<>& drafts) { drafts.mutated_factor = 20; }
+  /// One in ten is random.
+  static void set_sampler(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.1; }
 };
 
 }  // namespace tunewright::recipes

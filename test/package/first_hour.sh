@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# bash test/package/strangers_hour.sh PREFIX [FOLDER]: does what docs/a_strangers_hour.md says, with the package installed in
+# bash test/package/first_hour.sh PREFIX [FOLDER]: does what docs/first_hour.md says, with the package installed in
 # PREFIX (/usr for the Debian package) and no file but those that the page shows, in an empty folder.
 set -euo pipefail
 prefix=${1:?name the prefix where the package is installed}
 folder=${2:-$(mktemp -d)}
-page=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/docs/a_strangers_hour.md
+page=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/docs/first_hour.md
 mkdir -p "$folder"
 [ -z "$(ls -A "$folder")" ] || { echo "'$folder' is not empty; name another folder" >&2; exit 1; }
 

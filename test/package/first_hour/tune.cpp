@@ -9,7 +9,7 @@
 using namespace tunewright;
 
 int main() {
-  using Recipe = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>;
+  using Recipe = recipes::DraftAndTrees<spaces::MultiLevelTiling, measurers::OrcJit>;
   Tuner<Recipe> tuner{{.seed = 7}};
   const auto graph = program::operators::matmul_graph({.m = 128, .n = 128, .k = 128});
   const Task task = program::make_task("matmul 128x128x128", graph, host_target().with_threads(1));
