@@ -98,8 +98,8 @@ template <class Call, class Flush>
 /// completes or suggests that the kernel may be nearly the best, so that whole calls are needed. `call()` makes a
 /// partial call, after `prepare()`, and returns a `PartialTime`. `best_seconds` is positive.
 ///
-/// The first partial call meets cold caches, so the second one counts. The first is enough if it leaves no doubt and took
-/// as long as two should: a lost time slice of some milliseconds may double the time of a short partial call.
+/// The first partial call meets cold caches, so the second one counts. The first is enough if it leaves no doubt and
+/// took as long as two should: a lost time slice of some milliseconds may double the time of a short partial call.
 template <class Call, class Prepare>
 [[nodiscard]] std::optional<Series> extrapolate(const Protocol& protocol, double best_seconds, const Call& call,
                                                 const Prepare& prepare) {
