@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tunewright/codegen/statement_plan.hpp"
+#include "tunewright/codegen/streamed_stores.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
@@ -41,6 +42,9 @@ class EmissionPlan {
   void set_extent(loops::Var var, std::int64_t extent) { nest_.variables[var].extent = extent; }
   [[nodiscard]] std::int64_t extent(loops::Var var) const { return nest_.variables[var].extent; }
 
+  /// Whether some statement is stored around the caches: such stores are ordered by a fence only.
+  [[nodiscard]] bool bypasses_caches() const noexcept { return bypasses_caches_; }
+
   /// Elements per vector register inside `body`, for the widest type that is stored, read or cast to.
   [[nodiscard]] std::int64_t lanes(const loops::Body& body) const;
   /// The vectors of a vectorised loop: full ones, then the rest in descending powers of two.
@@ -51,18 +55,6 @@ class EmissionPlan {
 
   /// Whether the target has the tensor instruction of the loop.
   [[nodiscard]] bool has_instruction(const loops::Loop& loop) const;
-
-  template <class F>
-  static void for_each_statement(const loops::Body& body, const F& f) {
-    for (const loops::Node& node : body) {
-      if (const auto* s = std::get_if<loops::Statement>(&node.content)) f(*s);
-      if (const auto* l = std::get_if<loops::Loop>(&node.content)) for_each_statement(l->body, f);
-      if (const auto* b = std::get_if<loops::Branch>(&node.content)) {
-        for_each_statement(b->then, f);
-        for_each_statement(b->otherwise, f);
-      }
-    }
-  }
 
  private:
   loops::Var add_variable(std::string name, std::int64_t extent);
@@ -105,6 +97,8 @@ class EmissionPlan {
   loops::LoopNest nest_;
   const Target target_;
   const EmissionPlanOptions options_;
+  const std::vector<bool> streamed_;  ///< by BufferId
+  bool bypasses_caches_ = false;
   loops::Var lane_variable_ = 0;
   loops::Var chunk_variable_ = 0;
   std::unordered_map<const loops::Statement*, loops::IndexExpr> target_offsets_;
@@ -120,7 +114,7 @@ namespace tunewright::codegen {
 
 TUNEWRIGHT_INLINE EmissionPlan::EmissionPlan(const loops::LoopNest& nest, const Target& target,
                                              const EmissionPlanOptions& options)
-    : nest_(nest), target_(target), options_(options) {
+    : nest_(nest), target_(target), options_(options), streamed_(streamed_buffers(nest, target)) {
   lane_variable_ = add_variable("lane", 1);
   chunk_variable_ = add_variable("chunk", 1);
   (void)settle(nest_.body, 0, false);
@@ -129,7 +123,7 @@ TUNEWRIGHT_INLINE EmissionPlan::EmissionPlan(const loops::LoopNest& nest, const 
 
 TUNEWRIGHT_INLINE std::int64_t EmissionPlan::lanes(const loops::Body& body) const {
   std::size_t bytes = 1;
-  for_each_statement(body, [&](const loops::Statement& s) {
+  loops::for_each_statement(body, [&](const loops::Statement& s) {
     bytes = std::max({bytes, register_bytes(nest_.buffers[s.target].type), widest_operand(s)});
   });
   return static_cast<std::int64_t>(target_.vector_bytes() / bytes);
@@ -204,7 +198,8 @@ TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Loop& loop, st
   if (count == 1) return shape;
   if (has_instruction(loop)) return {.instances = 1, .guarded = shape.guarded};
   bool moves = false;
-  for_each_statement(loop.body, [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
+  loops::for_each_statement(loop.body,
+                            [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
   const auto repeat = [&](std::int64_t times) {
     shape.instances *= times;
     if (moves) shape.targets *= times;
@@ -327,6 +322,10 @@ TUNEWRIGHT_INLINE void EmissionPlan::plan_statement(const loops::Statement& s, l
                                               s.axis_values.begin() + static_cast<std::ptrdiff_t>(rank));
   plan.target = {s.target, target_offset(s), true};
   plan.target_holds_all = within_window(target, written);
+  plan.bypasses_caches = streamed_[s.target] && vector_variable != no_variable &&
+                         writes_whole_lines(plan.target.offset, vector_variable, extent(vector_variable),
+                                            static_cast<std::int64_t>(program::size_in_bytes(target.type)));
+  bypasses_caches_ = bypasses_caches_ || plan.bypasses_caches;
   loops::Statement clamped = s;
   for (const loops::Guard& guard : s.guards) {
     loops::Var stand_in = no_variable;

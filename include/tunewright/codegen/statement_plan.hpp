@@ -40,6 +40,7 @@ struct StatementPlan {
   std::unordered_map<const program::ExprNode*, loops::IndexExpr> clamped_indices;
   std::vector<loops::Var> clamp_variables;
   bool loads_can_be_clamped = false;
+  bool bypasses_caches = false;   ///< the target is written by non-temporal stores, see streamed_stores.hpp
   bool target_holds_all = false;  ///< the target's window has space for the elements beyond the guards
 };
 

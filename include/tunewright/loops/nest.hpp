@@ -198,6 +198,19 @@ struct Node {
   Node(WaitForProducts wait) : content(wait) {}                            // NOLINT
 };
 
+/// Calls `f` for each statement of `body`, in the order of the program.
+template <class F>
+void for_each_statement(const Body& body, const F& f) {
+  for (const Node& node : body) {
+    if (const auto* s = std::get_if<Statement>(&node.content)) f(*s);
+    if (const auto* l = std::get_if<Loop>(&node.content)) for_each_statement(l->body, f);
+    if (const auto* b = std::get_if<Branch>(&node.content)) {
+      for_each_statement(b->then, f);
+      for_each_statement(b->otherwise, f);
+    }
+  }
+}
+
 struct LoopVariable {
   std::string name;
   std::int64_t extent = 1;

@@ -152,6 +152,7 @@
 #include "tunewright/codegen/object_loader.hpp"
 #include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/codegen/static_library.hpp"
+#include "tunewright/codegen/streamed_stores.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(sandbox)
 #include "tunewright/measurers/nvrtc/code_wire.hpp"

@@ -294,6 +294,8 @@ class LoopEmitter {
   }
 
   void finish_function() {
+    // The release of a thread team's barrier does not order non-temporal stores.
+    if (plan_.bypasses_caches()) builder_.CreateIntrinsic(builder_.getVoidTy(), llvm::Intrinsic::x86_sse_sfence, {});
     builder_.CreateRetVoid();
     tile_registers_.configure(*context_.function());
   }

@@ -78,9 +78,11 @@ class MemoryEmitter {
     annotate(builder_.CreateAlignedStore(value, address(id, at), alignment(id)), id);
   }
 
-  /// Stores `value`; a scalar is stored to every lane. Only lanes of `lane_mask` are written; the caller branches on
-  /// uniform conditions.
-  void store(loops::BufferId id, const Affine& at, llvm::Value* value, llvm::Value* lane_mask) {
+  /// Stores `value`; a scalar goes to every lane. Only lanes of `lane_mask` are written; the caller branches on uniform
+  /// conditions. With `bypass_caches` whole vectors, which must lie at multiples of their size, are stored around the
+  /// caches.
+  void store(loops::BufferId id, const Affine& at, llvm::Value* value, llvm::Value* lane_mask,
+             bool bypass_caches = false) {
     const program::ScalarType type = nest_.buffers[id].type;
     forget(id);
     if (at.uniform()) {
@@ -94,9 +96,15 @@ class MemoryEmitter {
     llvm::Instruction* instruction = nullptr;
     if (at.stride == 1 && at.lane_part == nullptr) {
       llvm::Value* pointer = address(id, at);
-      instruction = lane_mask == nullptr
-                        ? static_cast<llvm::Instruction*>(builder_.CreateAlignedStore(value, pointer, alignment(id)))
-                        : builder_.CreateMaskedStore(value, pointer, alignment(id), lane_mask);
+      if (lane_mask != nullptr) {
+        instruction = builder_.CreateMaskedStore(value, pointer, alignment(id), lane_mask);
+      } else if (bypass_caches) {
+        instruction = builder_.CreateAlignedStore(value, pointer, size_of(value));
+        llvm::Metadata* one = llvm::ConstantAsMetadata::get(builder_.getInt32(1));
+        instruction->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(builder_.getContext(), {one}));
+      } else {
+        instruction = builder_.CreateAlignedStore(value, pointer, alignment(id));
+      }
     } else {
       if (lane_mask == nullptr) lane_mask = all_lanes();
       instruction = builder_.CreateMaskedScatter(value, addresses(id, at), alignment(id), lane_mask);
@@ -152,6 +160,9 @@ class MemoryEmitter {
  private:
   [[nodiscard]] llvm::Align alignment(loops::BufferId id) const {
     return llvm::Align(program::size_in_bytes(nest_.buffers[id].type));
+  }
+  [[nodiscard]] llvm::Align size_of(const llvm::Value* vector) const {
+    return llvm::Align(context_.module.getDataLayout().getTypeStoreSize(vector->getType()).getFixedValue());
   }
   [[nodiscard]] llvm::Value* all_lanes() {
     return llvm::ConstantInt::getTrue(vector_of(builder_.getInt1Ty(), context_.lanes));

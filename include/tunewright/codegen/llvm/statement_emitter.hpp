@@ -137,7 +137,7 @@ class StatementEmitter : EmissionParts {
     }
     llvm::Value* value = expressions_.evaluate(s, c.clamped, {nullptr, c.lanes});
     if (s.kind == loops::Statement::Kind::Assign) {
-      memory_.store(s.target, at, value, store_mask);
+      memory_.store(s.target, at, value, store_mask, plan.bypasses_caches);
       return;
     }
     const bool across = context_.lanes > 1 && at.uniform();  // the vectorised loop is a reduction

@@ -49,10 +49,11 @@ class TransposedCopyEmitter : EmissionParts {
       rows.push_back(values_.widen(expressions_.evaluate(*s, false, {})));
     }
     const Rows columns = transposed(rows);
+    const StatementPlan& plan = plan_.of(*s);
     context_.bindings[along_target] = every;
     for (unsigned column = 0; column < lanes; ++column) {
       context_.bindings[along_operand] = number(column);
-      memory_.store(s->target, values_.affine(plan_.of(*s).target.offset), columns[column], nullptr);
+      memory_.store(s->target, values_.affine(plan.target.offset), columns[column], nullptr, plan.bypasses_caches);
     }
     context_.lanes = 1;
     context_.bindings[along_operand] = saved_operand;

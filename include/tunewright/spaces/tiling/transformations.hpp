@@ -174,10 +174,11 @@ TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target&
   for (IterId axis = 0; axis + 1 < rank; ++axis) outer.push_back(axis);
   if (vectorizes_well(op) && op.axes[last].extent > 1) {
     const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-    // A reduction reads its data once, so it is bound by memory bandwidth: each of its steps reads several consecutive
-    // vectors.
+    // A reduction, and an elementwise stage at the end of a program, are bound by memory bandwidth: each of their steps
+    // reads or writes several consecutive vectors, which also complete cache lines.
     constexpr std::int64_t most_vectors = 8;
-    const std::vector<IterId> parts = op.has_reduction() && op.axes[last].extent > lanes
+    const bool is_bound_by_memory = op.has_reduction() || readers(s.state(), id).empty();
+    const std::vector<IterId> parts = is_bound_by_memory && op.axes[last].extent > lanes
                                           ? s.choose_tile(id, last, 1, most_vectors * lanes, LoopKind::Vectorized)
                                           : s.split(id, last, {std::min(lanes, op.axes[last].extent)});
     if (op.has_reduction()) {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/loops/nest.hpp"
+
+/// Stores that bypass the caches (non-temporal stores, "movnt" on x86). An ordinary store first reads the cache line
+/// that it writes to, so an elementwise kernel whose output exceeds the last-level cache moves four bytes where three
+/// would do: c = a + b reads a, b and c, and writes c.
+namespace tunewright::codegen {
+
+/// The buffers that may be written around the caches, by `BufferId`: outputs larger than the last-level cache that no
+/// statement reads or adds to. None for targets other than x86-64.
+[[nodiscard]] std::vector<bool> streamed_buffers(const loops::LoopNest& nest, const Target& target);
+
+/// Whether a vectorised loop over `vector`, of `extent` iterations, writes whole cache lines of a buffer that starts at
+/// one, one line after the other: a line that is written in parts costs more than the read that it saves. `offset`
+/// counts elements of `element_bytes`.
+[[nodiscard]] bool writes_whole_lines(const loops::IndexExpr& offset, loops::Var vector, std::int64_t extent,
+                                      std::int64_t element_bytes);
+
+}  // namespace tunewright::codegen
+
+#if TUNEWRIGHT_DEFINES(codegen)
+
+#include <algorithm>
+
+#include "tunewright/program/expr.hpp"
+
+namespace tunewright::codegen {
+
+TUNEWRIGHT_INLINE std::vector<bool> streamed_buffers(const loops::LoopNest& nest, const Target& target) {
+  std::vector<bool> streamed(nest.buffers.size(), false);
+  if (family_of(target.isa) != CpuFamily::X86_64) return streamed;
+  const auto cache_bytes = static_cast<std::int64_t>(std::max(target.l2_bytes, target.l3_bytes));
+  for (std::size_t b = 0; b < streamed.size(); ++b)
+    streamed[b] = nest.buffers[b].role == loops::BufferRole::Output && nest.buffers[b].bytes() > cache_bytes;
+  loops::for_each_statement(nest.body, [&](const loops::Statement& s) {
+    if (s.kind != loops::Statement::Kind::Assign) streamed[loops::memory_of(nest, s.target)] = false;
+    program::visit(s.op->body, [&](const program::ExprNode& node) {
+      if (node.op != program::Op::Load) return;
+      const loops::BufferId id = nest.buffer_of[node.tensor];
+      if (id != loops::LoopNest::no_buffer) streamed[loops::memory_of(nest, id)] = false;
+    });
+  });
+  return streamed;
+}
+
+TUNEWRIGHT_INLINE bool writes_whole_lines(const loops::IndexExpr& offset, loops::Var vector, std::int64_t extent,
+                                          std::int64_t element_bytes) {
+  constexpr std::int64_t line_bytes = 64;
+  const auto is_whole = [&](std::int64_t elements) { return elements * element_bytes % line_bytes == 0; };
+  const loops::IndexExpr start = offset - loops::IndexExpr::variable(vector);
+  return !start.uses(vector) && is_whole(extent) && is_whole(start.constant()) &&
+         std::all_of(start.terms().begin(), start.terms().end(),
+                     [&](const loops::IndexExpr::Term& term) { return is_whole(term.coefficient); });
+}
+
+}  // namespace tunewright::codegen
+
+#endif
