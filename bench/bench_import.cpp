@@ -37,9 +37,7 @@ using namespace tunewright;
 
 constexpr std::size_t wanted_bytes = 64 << 20;
 
-std::string excerpt(const std::string& name) {
-  return (std::filesystem::path(__FILE__).parent_path().parent_path() / "test" / "data" / name).string();
-}
+std::string excerpt(const std::string& name) { return (std::filesystem::path(TUNEWRIGHT_TEST_DATA) / name).string(); }
 
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

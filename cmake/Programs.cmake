@@ -3,14 +3,19 @@
 
 # What our programs link: everything that was found. Of headers and static libraries an unused component costs nothing.
 # Tests and benchmarks link what is compiled once; lessons, and checks of headers, are header-only.
-set(TUNEWRIGHT_DEVELOPMENT_TARGETS tunewright_development ${TUNEWRIGHT_USED_TARGETS})
-set(TUNEWRIGHT_COMPILED_DEVELOPMENT_TARGETS tunewright_development ${TUNEWRIGHT_COMPILED_TARGETS})
+set(TUNEWRIGHT_DEVELOPMENT_TARGETS tunewright_development tunewright_test_data ${TUNEWRIGHT_USED_TARGETS})
+set(TUNEWRIGHT_COMPILED_DEVELOPMENT_TARGETS
+  tunewright_development tunewright_test_data ${TUNEWRIGHT_COMPILED_TARGETS})
 foreach(target IN LISTS TUNEWRIGHT_COMPILED_TARGETS)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     target_link_libraries(${target} PRIVATE tunewright_development)
   endif()
 endforeach()
+
+# The folder of recorded data, told to programs: compilers may shorten or replace the paths that __FILE__ gives.
+add_library(tunewright_test_data INTERFACE)
+target_compile_definitions(tunewright_test_data INTERFACE "TUNEWRIGHT_TEST_DATA=\"${PROJECT_SOURCE_DIR}/test/data\"")
 
 # Components that the sources need and that were not found; says so, because the program is then left out.
 function(tunewright_missing_components out what)

@@ -130,7 +130,7 @@ void print(const char* name, const Result& result) {
 }  // namespace
 
 int main() {
-  const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path() / "test" / "data";
+  const std::filesystem::path folder = TUNEWRIGHT_TEST_DATA;  // test/data: CMake knows where
   const Laboratory laboratory(folder / "kernel_tuner_convolution_A100.json.gz");
   std::printf("%zu kernels\n", laboratory.y.size());
   const Result random = learn(laboratory, samplers::Random{});

@@ -53,7 +53,7 @@ struct Gpu {
 };
 
 Gpu measured_on(const std::string& device) {
-  const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path() / "test" / "data";
+  const std::filesystem::path folder = TUNEWRIGHT_TEST_DATA;  // test/data: CMake knows where
   auto imported =
       data::read_table((folder / ("kernel_tuner_convolution_" + device + ".json.gz")).string(), {.device = device});
   Gpu gpu;

@@ -8,7 +8,7 @@ namespace support {
 
 /// Path of a file in test/data.
 inline std::string data_file(const std::string& name) {
-  return (std::filesystem::path(__FILE__).parent_path().parent_path() / "data" / name).string();
+  return (std::filesystem::path(TUNEWRIGHT_TEST_DATA) / name).string();
 }
 
 }  // namespace support

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -115,6 +116,12 @@ class StatementProgram {
     using program::Op;
     const Instruction& e = code_[at];
     const auto arg = [&](std::size_t i) { return evaluate(memory, e.args[i]); };
+    // One after the other: C++ leaves the order to the compiler, but the first fault is the one that is told.
+    const auto of_operands = [&](auto&& function) {
+      const double a = arg(0);
+      const double b = arg(1);
+      return function(a, b);
+    };
     const auto truth = [](bool b) { return b ? 1.0 : 0.0; };
     double result = 0;
     switch (e.op) {
@@ -130,23 +137,15 @@ class StatementProgram {
       case Op::Erf: result = std::erf(arg(0)); break;
       case Op::Cast: return program::converted(arg(0), e.source, e.type);
       case Op::Not: result = truth(arg(0) == 0); break;
-      case Op::Add: result = arg(0) + arg(1); break;
-      case Op::Subtract: result = arg(0) - arg(1); break;
-      case Op::Multiply: return program::product(arg(0), arg(1), e.type);
-      case Op::Divide: result = arg(0) / arg(1); break;
-      case Op::Min: {
-        const double a = arg(0), b = arg(1);
-        result = a < b ? a : b;
-        break;
-      }
-      case Op::Max: {
-        const double a = arg(0), b = arg(1);
-        result = a > b ? a : b;
-        break;
-      }
-      case Op::Less: result = truth(arg(0) < arg(1)); break;
-      case Op::LessEqual: result = truth(arg(0) <= arg(1)); break;
-      case Op::Equal: result = truth(arg(0) == arg(1)); break;
+      case Op::Add: result = of_operands(std::plus{}); break;
+      case Op::Subtract: result = of_operands(std::minus{}); break;
+      case Op::Multiply: return of_operands([&](double a, double b) { return program::product(a, b, e.type); });
+      case Op::Divide: result = of_operands(std::divides{}); break;
+      case Op::Min: result = of_operands([](double a, double b) { return a < b ? a : b; }); break;
+      case Op::Max: result = of_operands([](double a, double b) { return a > b ? a : b; }); break;
+      case Op::Less: result = truth(of_operands(std::less{})); break;
+      case Op::LessEqual: result = truth(of_operands(std::less_equal{})); break;
+      case Op::Equal: result = truth(of_operands(std::equal_to{})); break;
       case Op::And: return truth(arg(0) != 0 && arg(1) != 0);
       case Op::Or: return truth(arg(0) != 0 || arg(1) != 0);
       case Op::Select: return arg(0) != 0 ? arg(1) : arg(2);

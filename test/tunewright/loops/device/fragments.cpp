@@ -251,9 +251,9 @@ TEST_CASE("a missing barrier is found, also within one warp; who read or wrote i
   };
   for (const Missing& missing :
        {Missing{"wmma_fp16", 0, "writes element 0 of 'A.shared' which warp 0 has read"},
-        Missing{"wmma_fp16", 1, "reads element 0 of 'B.shared' which thread 0 has written"},
+        Missing{"wmma_fp16", 1, "reads element 0 of 'A.shared' which thread 0 has written"},
         Missing{"wgmma_fp16_n64", 0, "writes element 0 of 'A.shared' which warp group 0 has read"},
-        Missing{"wgmma_fp16_n64", 1, "reads element 0 of 'B.shared' which thread 0 has written"}}) {
+        Missing{"wgmma_fp16_n64", 1, "reads element 0 of 'A.shared' which thread 0 has written"}}) {
     CAPTURE(missing.message);
     LoopNest nest = device(test::tensorized_matmul(product(64, 64, 64, ScalarType::Float16), missing.instruction, {}));
     CHECK_NOTHROW((void)outputs(nest, simt));
