@@ -137,12 +137,16 @@ function(tunewright_owner out needs)
 endfunction()
 
 # Headers that need not be compiled alone: those that a test includes before anything else, since compiling the test shows
-# that they are self-contained, and those that only include others, all of which test_odr compiles.
+# that they are self-contained (unless tests are compiled together), and those that only include others, all of which
+# test_odr compiles.
 function(tunewright_first_includes out)
   set(first "")
   if(TUNEWRIGHT_BUILD_TESTS)
-    file(GLOB_RECURSE sources CONFIGURE_DEPENDS
-      "${PROJECT_SOURCE_DIR}/test/tunewright/*.cpp" "${PROJECT_SOURCE_DIR}/test/recipes/*.cpp")
+    set(sources "")
+    if(TUNEWRIGHT_TESTS_TOGETHER LESS 2)
+      file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+        "${PROJECT_SOURCE_DIR}/test/tunewright/*.cpp" "${PROJECT_SOURCE_DIR}/test/recipes/*.cpp")
+    endif()
     foreach(source IN LISTS sources)
       file(STRINGS "${source}" include LIMIT_COUNT 1 REGEX "^#include ")
       if(include MATCHES "\"(tunewright/[^\"]+)\"")
