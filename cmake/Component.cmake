@@ -136,30 +136,8 @@ function(tunewright_owner out needs)
   set(${out} mixed PARENT_SCOPE)
 endfunction()
 
-# Headers that need not be compiled alone: those that a test includes before anything else, since compiling the test shows
-# that they are self-contained, and those that only include others, all of which test_odr compiles.
-function(tunewright_first_includes out)
-  set(first "")
-  if(TUNEWRIGHT_BUILD_TESTS)
-    file(GLOB_RECURSE sources CONFIGURE_DEPENDS
-      "${PROJECT_SOURCE_DIR}/test/tunewright/*.cpp" "${PROJECT_SOURCE_DIR}/test/recipes/*.cpp")
-    foreach(source IN LISTS sources)
-      file(STRINGS "${source}" include LIMIT_COUNT 1 REGEX "^#include ")
-      if(include MATCHES "\"(tunewright/[^\"]+)\"")
-        list(APPEND first "${TUNEWRIGHT_INCLUDE_DIR}/${CMAKE_MATCH_1}")
-      endif()
-    endforeach()
-    file(GLOB collections CONFIGURE_DEPENDS "${TUNEWRIGHT_INCLUDE_DIR}/tunewright/*.hpp"
-      "${TUNEWRIGHT_INCLUDE_DIR}/tunewright/src/*.hpp")
-    list(FILTER collections EXCLUDE REGEX "/(tuner|session|recipe)\\.hpp$")
-    list(APPEND first ${collections})
-  endif()
-  set(${out} "${first}" PARENT_SCOPE)
-endfunction()
-
 function(tunewright_finish_components)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${TUNEWRIGHT_INCLUDE_DIR}/tunewright/*.hpp")
-  tunewright_first_includes(tested_headers)
   # Headers that combine libraries of several components are installed and verified like the others.
   add_library(tunewright_mixed INTERFACE)
   set(TUNEWRIGHT_mixed_TARGET tunewright_mixed)
@@ -171,8 +149,6 @@ function(tunewright_finish_components)
     list(REMOVE_ITEM needs ${TUNEWRIGHT_FOUND_COMPONENTS})
     if(NOT needs)
       list(APPEND usable "${header}")
-    elseif(owner STREQUAL "mixed")
-      set(mixed_incomplete TRUE)
     endif()
   endforeach()
   set(TUNEWRIGHT_USABLE_HEADERS "${usable}" CACHE INTERNAL "Headers whose libraries were found")
@@ -181,18 +157,10 @@ function(tunewright_finish_components)
   foreach(component IN LISTS TUNEWRIGHT_COMPONENTS ITEMS mixed)
     set(target ${TUNEWRIGHT_${component}_TARGET})
     list(LENGTH headers_of_${component} count)
-    set(tested ${headers_of_${component}})
-    list(REMOVE_ITEM headers_of_${component} ${tested_headers})
-    list(REMOVE_ITEM tested ${headers_of_${component}})
     target_sources(${target} INTERFACE
-      FILE_SET HEADERS BASE_DIRS "${TUNEWRIGHT_INCLUDE_DIR}" FILES ${headers_of_${component}}
-      FILE_SET tested TYPE HEADERS BASE_DIRS "${TUNEWRIGHT_INCLUDE_DIR}" FILES ${tested})
+      FILE_SET HEADERS BASE_DIRS "${TUNEWRIGHT_INCLUDE_DIR}" FILES ${headers_of_${component}})
     if(component IN_LIST TUNEWRIGHT_FOUND_COMPONENTS AND count GREATER 0)
       list(APPEND used ${target})
-    endif()
-    if(component IN_LIST TUNEWRIGHT_FOUND_COMPONENTS OR (component STREQUAL "mixed" AND NOT mixed_incomplete))
-      set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ${TUNEWRIGHT_BUILD_TESTS}
-        INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
     endif()
     if(component STREQUAL "mixed")
       foreach(found IN LISTS TUNEWRIGHT_FOUND_COMPONENTS)
@@ -225,16 +193,14 @@ function(tunewright_install)
   set(TUNEWRIGHT_COMPONENT_NEEDS "")
   foreach(component IN LISTS TUNEWRIGHT_COMPONENTS)
     install(TARGETS ${TUNEWRIGHT_${component}_TARGET} EXPORT tunewright-${component}-targets
-      FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-      FILE_SET tested DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+      FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
     install(EXPORT tunewright-${component}-targets NAMESPACE tunewright:: DESTINATION "${destination}")
     list(REVERSE TUNEWRIGHT_${component}_CLOSURE)
     string(APPEND TUNEWRIGHT_COMPONENT_NEEDS
       "set(_tunewright_${component}_closure ${TUNEWRIGHT_${component}_CLOSURE})\n")
   endforeach()
   install(TARGETS tunewright_mixed
-    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-    FILE_SET tested DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/tunewright-config.cmake.in"
     "${PROJECT_BINARY_DIR}/tunewright-config.cmake" INSTALL_DESTINATION "${destination}")
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/tunewright-config-version.cmake"

@@ -28,6 +28,24 @@ function(tunewright_missing_components out what)
   set(${out} "${needs}" PARENT_SCOPE)
 endfunction()
 
+# With TUNEWRIGHT_TESTS_TOGETHER, sources that compile the given ones in groups of that many: test/together.cmake.
+function(tunewright_group_sources out name)
+  set(groups "")
+  set(rest ${ARGN})
+  while(rest AND TUNEWRIGHT_TESTS_TOGETHER GREATER 1)
+    list(SUBLIST rest 0 ${TUNEWRIGHT_TESTS_TOGETHER} members)
+    list(REMOVE_ITEM rest ${members})
+    list(LENGTH groups number)
+    set(group "${CMAKE_CURRENT_BINARY_DIR}/together/${name}_${number}.cpp")
+    set(script "${PROJECT_SOURCE_DIR}/test/together.cmake")
+    list(JOIN members "|" sources)
+    add_custom_command(OUTPUT "${group}" DEPENDS ${members} "${script}"
+      COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${group}" "-DSOURCES=${sources}" -P "${script}" VERBATIM)
+    list(APPEND groups "${group}")
+  endwhile()
+  set(${out} "${groups};${rest}" PARENT_SCOPE)
+endfunction()
+
 # One doctest program from all .cpp files of a folder. Cases of a suite named "long..." run with TUNEWRIGHT_LONG_TESTS only,
 # as a CTest test of their own, labelled long; the target long_tests builds the programs that have such cases. Those of a
 # suite "gpu" need a device; they are a test labelled gpu, which is skipped without one.
@@ -36,7 +54,8 @@ function(tunewright_add_test_program name)
   if(missing)
     return()
   endif()
-  add_executable(${name} ${ARGN} $<TARGET_OBJECTS:tunewright_test_main>)
+  tunewright_group_sources(sources ${name} ${ARGN})
+  add_executable(${name} ${sources} $<TARGET_OBJECTS:tunewright_test_main>)
   target_link_libraries(${name} PRIVATE ${TUNEWRIGHT_COMPILED_DEVELOPMENT_TARGETS} doctest::doctest)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/test")
   target_compile_options(${name} PRIVATE ${TUNEWRIGHT_TEST_OPTIONS})

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DOUTPUT=<file> "-DSOURCES=a|b" -P together.cmake
+#
+# Writes one source that compiles several sources of a test program: most of the time that each alone takes is spent on
+# headers that the others include too. First stand the includes of all, then each source in a namespace of its own, so
+# that helpers of two sources may share a name. In there its includes do nothing, since all headers are guarded.
+
+string(REPLACE "|" ";" sources "${SOURCES}")
+set(includes "")
+set(bodies "")
+set(count 0)
+foreach(source IN LISTS sources)
+  get_filename_component(folder "${source}" DIRECTORY)
+  file(STRINGS "${source}" lines)
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^#include ([<\"])([^\">]+)")
+      set(name "${CMAKE_MATCH_2}")
+      if(CMAKE_MATCH_1 STREQUAL "<")
+        list(APPEND includes "<${name}>")
+      elseif(EXISTS "${folder}/${name}")
+        get_filename_component(name "${folder}/${name}" ABSOLUTE)
+        list(APPEND includes "\"${name}\"")
+      else()
+        list(APPEND includes "\"${name}\"")
+      endif()
+    elseif(NOT line MATCHES "^(//.*)?$")
+      break()
+    endif()
+  endforeach()
+  string(APPEND bodies "namespace source_${count} {\n#include \"${source}\"\n}  // namespace source_${count}\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+list(REMOVE_DUPLICATES includes)
+list(TRANSFORM includes PREPEND "#include ")
+list(JOIN includes "\n" includes)
+file(WRITE "${OUTPUT}" "${includes}\n${bodies}")
