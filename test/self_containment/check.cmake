@@ -2,8 +2,8 @@
 # cmake -DCOMPILER=... -DCOMPILER_ID=... -DFLAGS=... -DINCLUDES=a|b -DDEFINITIONS=a|b -DHEADER=... -DSTAMP=<file>
 #   [-DBASE=<stamp>] [-DPRECOMPILE=TRUE] -P check.cmake
 #
-# Fails if HEADER does not compile alone. Otherwise it writes STAMP; with PRECOMPILE that includes the header, and its
-# precompiled form stands beside it. BASE is the stamp of a precompiled header that HEADER includes. At the end of a source GCC
+# Fails if HEADER does not compile alone. Otherwise it writes STAMP, and with PRECOMPILE the precompiled form of the
+# header beside it. BASE is the stamp of a precompiled header that HEADER includes. At the end of a source GCC
 # instantiates templates, which takes half of its time and which test_odr does too; an assertion that fails behind the
 # header stops it before.
 
@@ -25,12 +25,12 @@ if(PRECOMPILE)
   else()
     set(suffix pch)
   endif()
-  file(WRITE "${STAMP}" "#include \"${HEADER}\"\n")
-  execute_process(COMMAND "${COMPILER}" ${flags} ${dependencies} -x c++-header "${STAMP}" -o "${STAMP}.${suffix}"
+  file(WRITE "${STAMP}.hpp" "#include \"${HEADER}\"\n")
+  execute_process(COMMAND "${COMPILER}" ${flags} ${dependencies} -x c++-header "${STAMP}.hpp" -o "${STAMP}.hpp.${suffix}"
     RESULT_VARIABLE status ERROR_VARIABLE output)
 else()
   if(BASE)
-    list(APPEND flags -include "${BASE}")
+    list(APPEND flags -include "${BASE}.hpp")
   endif()
   if(COMPILER_ID STREQUAL "GNU")
     list(APPEND flags -fmax-errors=1)
@@ -40,9 +40,8 @@ else()
   if(output MATCHES "error: static assertion failed: the header compiles alone")
     set(status 0)
   endif()
-  file(WRITE "${STAMP}" "")
 endif()
 if(NOT status EQUAL 0)
-  file(REMOVE "${STAMP}")
   message(FATAL_ERROR "${HEADER} does not compile alone:\n${output}")
 endif()
+file(WRITE "${STAMP}" "")
