@@ -66,3 +66,11 @@ TEST_CASE("a whole tile takes a load and a store for each row, and no element is
   CHECK_MESSAGE(count(text, "vmovups") + count(text, "vmovaps") + count(text, "vinsertf128") >= 8, text);
   CHECK_MESSAGE(count(text, "vunpck") == 16, text);
 }
+
+TEST_CASE("whole tiles are transposed where the last one along the vectors is cut") {
+  if (host_target().isa < Isa::Avx2) return;
+  codegen::LlvmCompiler compiler(host_target().with_isa(Isa::Avx2).with_threads(1));
+  const loops::LoopNest nest = transposition(24, 23, 8, 8, copied);
+  CHECK(count(compiler.to_assembly(nest), "vunpck") == 16);
+  CHECK(test::compiled_error(nest, compiler) == 0);
+}
