@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -149,9 +148,7 @@ TUNEWRIGHT_INLINE bool Partition::transposes(const Node& node) const {
   bool across = false;
   program::visit(s->op->body, [&](const program::ExprNode& read) {
     if (read.op != program::Op::Load || nest_.buffer_of[read.tensor] == LoopNest::no_buffer) return;
-    const IndexExpr offset = load_offset(nest_, *s, read);
-    const auto here = stride(offset, loops[0]->var), there = stride(offset, loops[1]->var);
-    across = across || (here == std::optional<std::int64_t>(1) && there && *there > 1);
+    across = across || runs_across(load_offset(nest_, *s, read), loops[0]->var, loops[1]->var);
   });
   return across;
 }

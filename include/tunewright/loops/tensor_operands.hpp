@@ -21,6 +21,10 @@ inline constexpr unsigned max_tile_accumulators = 4;
 /// Distance in elements between iterations of `var`; empty if it varies.
 [[nodiscard]] std::optional<std::int64_t> stride(const IndexExpr& offset, Var var);
 
+/// Whether elements side by side along `rows` are side by side in memory, and those along `lanes` are further apart: a
+/// copy in vectors along `lanes` transposes them.
+[[nodiscard]] bool runs_across(const IndexExpr& offset, Var rows, Var lanes);
+
 /// Distances along the loops m, steps, n and k of an instruction for tile registers; empty ones are arbitrary.
 using TileStrides = std::array<std::optional<std::int64_t>, 4>;
 
@@ -59,6 +63,11 @@ TUNEWRIGHT_INLINE std::optional<std::int64_t> stride(const IndexExpr& offset, Va
   for (const IndexExpr::Term& term : offset.terms())
     if (term.kind != IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
   return offset.coefficient(var);
+}
+
+TUNEWRIGHT_INLINE bool runs_across(const IndexExpr& offset, Var rows, Var lanes) {
+  const auto step = stride(offset, lanes);
+  return stride(offset, rows) == std::optional<std::int64_t>(1) && step && *step > 1;
 }
 
 TUNEWRIGHT_INLINE bool lies(const IndexExpr& offset, std::span<const Loop* const> inside, const TileStrides& wanted) {

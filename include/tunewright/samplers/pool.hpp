@@ -135,7 +135,7 @@ TUNEWRIGHT_INLINE void fill_up(std::vector<std::size_t>& chosen, std::span<const
 }
 
 TUNEWRIGHT_INLINE std::size_t labelled_of_pool_task(const Labelled& labelled) {
-  const std::uint32_t task = labelled.pool_task.empty() ? 0 : labelled.pool_task.front();
+  const std::uint32_t task = labelled.pool_task_of(0);
   std::size_t count = 0;
   for (std::size_t l = 0; l < labelled.size(); ++l) count += labelled.task_of(l) == task ? 1 : 0;
   return count;

@@ -93,7 +93,7 @@ struct UncertaintyPingPong {
   /// Whether the next round is a ping. Round numbers missing from `labelled` count as one round.
   [[nodiscard]] bool next_is_ping(const Labelled& labelled) const {
     std::map<std::uint32_t, float> best_of_round;  // of the pool's task
-    const std::uint32_t task = labelled.pool_task.empty() ? 0 : labelled.pool_task.front();
+    const std::uint32_t task = labelled.pool_task_of(0);
     for (std::size_t l = 0; l < labelled.size(); ++l) {
       if (labelled.task_of(l) != task) continue;
       float& best = best_of_round[labelled.round.empty() ? 0 : labelled.round[l]];
@@ -169,7 +169,7 @@ struct UncertaintyPingPong {
     return taught_copies;
   }
 
-  // Of what the copies predict, 0 without any.
+  // The standard deviation of what the copies predict; 0 if there are none.
   template <CostModel M>
   static void deviation(std::span<const M> of, const FeatureBatch& x, std::span<float> error) {
     std::vector<double> sum(x.programs()), squares(x.programs());
@@ -195,7 +195,7 @@ struct UncertaintyPingPong {
     const auto add = [&](std::span<const float> centre) {
       for (std::size_t i = 0; i < nearest.size(); ++i) nearest[i] = std::min(nearest[i], differing(points[i], centre));
     };
-    const std::uint32_t task = labelled.pool_task.empty() ? 0 : labelled.pool_task.front();
+    const std::uint32_t task = labelled.pool_task_of(0);
     std::vector<std::size_t> known = described_positions(labelled);
     std::erase_if(known, [&](std::size_t l) { return labelled.task_of(l) != task; });
     const Points measured = summed_rows(labelled.x, known);

@@ -310,7 +310,7 @@ class Comparison {
     return reached > 0 ? spent / reached : Course::infinity;
   }
 
-  /// Of `ratio(drawn)` over the problems.
+  /// The geometric mean of `ratio(drawn)` over the problems, with its interval.
   template <class Ratio>
   [[nodiscard]] Interval geometric_mean(const Ratio& ratio) const {
     return interval([&](std::span<const DrawnTask> drawn) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/stats/robust.hpp"
 #include "tunewright/study/monotone_curve.hpp"
 #include "tunewright/study/random_search.hpp"
 
@@ -38,7 +39,7 @@ struct SecondsRange {
 /// has the mean for the baseline and the median for the range. What random search really pays for a valid trial has the
 /// failed ones for each valid one, not their share of all, in this place: c is a little less.
 ///
-/// Shapes: N configurations. Cost: O(N log N). Deterministic.
+/// Shapes: N configurations. Cost: O(N). Deterministic.
 class TrialCosts {
  public:
   /// Latencies and costs of all configurations, in seconds and in the same order; infinite latencies and NaN are those
@@ -67,9 +68,7 @@ class TrialCosts {
     mean_s_ = valid_s / static_cast<double>(all - failed);
     // The share of failed ones times their mean.
     if (failed > 0) mean_s_ += failed_s / static_cast<double>(all);
-    std::vector<double> ascending(costs_s.begin(), costs_s.end());
-    std::sort(ascending.begin(), ascending.end());
-    median_s_ = (ascending[(all - 1) / 2] + ascending[all / 2]) / 2;
+    median_s_ = stats::median(costs_s);
     if (!(mean_s_ > 0 && median_s_ > 0)) {
       throw std::invalid_argument("trials of the space cost " + std::to_string(mean_s_) + " s on average and " +
                                   std::to_string(median_s_) +
@@ -80,7 +79,7 @@ class TrialCosts {
 
   /// What calculated random search pays for a trial, in seconds.
   [[nodiscard]] double mean_s() const { return mean_s_; }
-  /// Of all configurations; of an even number of them the mean of the two in the middle.
+  /// The median cost of all configurations, in seconds.
   [[nodiscard]] double median_s() const { return median_s_; }
 
   /// The seconds over which searches are compared that are compared over `trials` otherwise.

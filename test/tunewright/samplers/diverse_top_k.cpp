@@ -68,7 +68,7 @@ TEST_CASE("greedy comes within 1 - 1/e of the best set there is") {
 }
 
 TEST_CASE("the random share is drawn from what is not considered, and ends the batch") {
-  // Of 4 trials after none a half is 2; the best 4 are considered, so that 4 and 5 are left.
+  // Half of the first 4 trials is 2; the sampler considers the best 4, so that 4 and 5 are left.
   const FeatureBatch x = toy::programs({{1, 1}, {1, 2}, {2, 2}, {1, 1}, {3, 3}, {4, 4}});
   const std::vector<float> score{0.9F, 0.8F, 0.7F, 0.6F, 0.1F, 0.2F};
   const DiverseTopK sampler{.candidates_factor = 1, .epsilon = 0.5};

@@ -19,7 +19,7 @@ TEST_CASE("a twentieth of all trials, by hand") {
   CHECK(samplers::random_share(0.05, 64, 64) == 3);
   CHECK(samplers::random_share(0.05, 192, 64) == 3);
   CHECK(samplers::random_share(0.05, 256, 64) == 4);
-  // Of batches of 4 it is every fifth that has one.
+  // Every fifth batch of 4 has one random trial.
   Positions of_batches;
   for (std::size_t measured = 0; measured < 40; measured += 4)
     of_batches.push_back(samplers::random_share(0.05, measured, 4));

@@ -73,49 +73,43 @@ TEST_CASE("pings and pongs alternate, and two poor pongs earn two pings") {
   CHECK(Rounds({1, 1, 1, 1, 1.005F, 0}).next_is_ping());                  // half a percent is not enough
 }
 
-TEST_CASE("a ping goes where the model was wrong, a pong where it expects most") {
-  // Where column 1 is 7 the model was off by 0.5, elsewhere not at all.
-  FeatureBatch known(2);
-  std::vector<float> y, predicted;
-  std::vector<std::uint32_t> round;
-  for (std::uint32_t l = 0; l < 8; ++l) {
-    known.append_program(std::vector<float>{-1, l % 2 == 0 ? 7.0F : 3.0F});
-    y.push_back(0.5F);
-    predicted.push_back(l % 2 == 0 ? 1.0F : 0.5F);
-    round.push_back(0);
+/// Eight labels of the first round, of 0.5: the model was off by 0.5 where column 1 is 7, by `error_at_3` where it is 3.
+struct Known {
+  FeatureBatch x{2};
+  std::vector<float> y = std::vector<float>(8, 0.5F), predicted{};
+  std::vector<std::uint32_t> round = std::vector<std::uint32_t>(8, 0);
+
+  explicit Known(float error_at_3) {
+    for (std::size_t l = 0; l < y.size(); ++l) {
+      x.append_program(std::vector<float>{-1, l % 2 == 0 ? 7.0F : 3.0F});
+      predicted.push_back(l % 2 == 0 ? 1.0F : 0.5F - error_at_3);
+    }
   }
+  [[nodiscard]] samplers::Labelled labelled() const { return {.x = x, .y = y, .round = round, .predicted = predicted}; }
+};
+
+TEST_CASE("a ping goes where the model was wrong, a pong where it expects most") {
+  Known known(0);
   const FeatureBatch x = toy::programs({{0.9F, 3}, {0.1F, 7}, {0.2F, 3}, {0.3F, 7}});
   const std::vector<float> score = toy::scores(toy::OpenBook{}, x);
   Rng rng(1);
   const PingPong sampler{.diversity_weight = 0, .least_errors = 8};
-  CHECK(sampler.select(toy::OpenBook{}, x, score, 2, rng,
-                       {.x = known, .y = y, .round = round, .predicted = predicted}) == Positions{3, 1});
-  round.back() = 1;  // the ping has been
-  CHECK(sampler.select(toy::OpenBook{}, x, score, 2, rng,
-                       {.x = known, .y = y, .round = round, .predicted = predicted}) == Positions{0, 3});
+  CHECK(sampler.select(toy::OpenBook{}, x, score, 2, rng, known.labelled()) == Positions{3, 1});
+  known.round.back() = 1;  // the ping has been
+  CHECK(sampler.select(toy::OpenBook{}, x, score, 2, rng, known.labelled()) == Positions{0, 3});
 }
 
 TEST_CASE("a ping guides exploration to expected errors, a pong to scores") {
-  // Where column 1 is 7 the model was off by 0.5, where it is 3 by 0.25, elsewhere nothing is known.
-  FeatureBatch known(2);
-  std::vector<float> y, predicted;
-  std::vector<std::uint32_t> round;
-  for (std::uint32_t l = 0; l < 8; ++l) {
-    known.append_program(std::vector<float>{-1, l % 2 == 0 ? 7.0F : 3.0F});
-    y.push_back(0.5F);
-    predicted.push_back(l % 2 == 0 ? 1.0F : 0.25F);
-    round.push_back(0);
-  }
-  const samplers::Labelled labelled{.x = known, .y = y, .round = round, .predicted = predicted};
+  Known known(0.25F);
   const PingPong sampler{.least_errors = 8};
   Rng rng(1);
-  const samplers::Guide guide = sampler.guide(toy::OpenBook{}, labelled, rng);
+  const samplers::Guide guide = sampler.guide(toy::OpenBook{}, known.labelled(), rng);
   REQUIRE(guide);
   std::vector<float> value(3);
   guide(toy::programs({{0.9F, 3}, {0.1F, 7}, {0.2F, 5}}), value);
   CHECK(value == std::vector<float>{0.25F, 0.5F, 0});
-  round.back() = 1;
-  CHECK_FALSE(sampler.guide(toy::OpenBook{}, labelled, rng));
+  known.round.back() = 1;
+  CHECK_FALSE(sampler.guide(toy::OpenBook{}, known.labelled(), rng));
 }
 
 TEST_CASE("the random share is drawn from what is not considered") {

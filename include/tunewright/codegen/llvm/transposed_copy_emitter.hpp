@@ -76,7 +76,7 @@ class TransposedCopyEmitter : EmissionParts {
     for (const auto& [node, access] : plan_.of(s).loads) {
       const auto here = loops::stride(access.offset, along_operand), there = loops::stride(access.offset, along_target);
       if (!here || !there || *here < 0 || *here > 1 || nest_.buffers[access.buffer].type != type) return false;
-      across = across || (*here == 1 && *there > 1);
+      across = across || loops::runs_across(access.offset, along_operand, along_target);
     }
     return across && std::none_of(s.guards.begin(), s.guards.end(), [this](const loops::Guard& guard) {
              return !context_.is_satisfied(guard) &&

@@ -47,8 +47,8 @@ class StatementFootprint {
   [[nodiscard]] static const loops::BufferSummary& buffer(const Access& a) { return *a.described; }
   [[nodiscard]] static double element_bytes(const Access& a) { return buffer(a).element_bytes; }
 
-  /// Of the loops bound to threads, only the first `threads` iterations vary: the x dimension comes first, as in a
-  /// warp.
+  /// Lets the loops in `varying` vary; those bound to threads vary over their first `threads` iterations only, the x
+  /// dimension first, as in a warp.
   void vary(LoopSet varying, std::int64_t threads = std::numeric_limits<std::int64_t>::max());
   /// Lets one more loop vary, with all its threads.
   void vary_also(std::size_t depth);
