@@ -63,6 +63,13 @@ inline std::vector<Workload> workloads() {
                    const Tensor b = coin(rng) ? g.constant("B", b_shape) : g.input("B", b_shape);
                    epilogue(g, ops::matmul(g, a, b, o), rng);
                  })});
+  all.push_back({"matmul_few_columns", graph([=](ComputeGraph& g, Rng& rng) {
+                   const std::int64_t m = dim(rng, 24), n = dim(rng, 18), k = 32 + dim(rng, 90);
+                   const bool transposed = coin(rng), constant = coin(rng);
+                   const std::vector<std::int64_t> shape = transposed ? std::vector{n, k} : std::vector{k, n};
+                   const Tensor b = constant ? g.constant("B", shape) : g.input("B", shape);
+                   epilogue(g, ops::matmul(g, g.input("A", {m, k}), b, {.transpose_b = transposed}), rng);
+                 })});
   all.push_back({"batch_matmul", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t b = dim(rng, 4), m = dim(rng, 24), n = dim(rng, 40), k = dim(rng, 24);
                    const ops::BatchMatmulOptions o{.transpose_a = coin(rng), .transpose_b = coin(rng)};
@@ -97,6 +104,11 @@ inline std::vector<Workload> workloads() {
   all.push_back({"conv2d_nhwc", conv2d(ops::Layout::ChannelsLast, false)});
   all.push_back({"conv2d_nchw", conv2d(ops::Layout::ChannelsFirst, false)});
   all.push_back({"conv2d_grouped", conv2d(ops::Layout::ChannelsLast, true)});
+  all.push_back({"conv2d_few_channels", graph([=](ComputeGraph& g, Rng& rng) {
+                   const std::int64_t ci = 32 + dim(rng, 50), co = dim(rng, 6);
+                   const Tensor x = g.input("x", {1, 3 + dim(rng, 3), 3 + dim(rng, 3), ci});
+                   epilogue(g, ops::conv2d(g, x, g.constant("k", {3, 3, ci, co}), {.padding = dim(rng, 2) - 1}), rng);
+                 })});
   all.push_back({"conv1d", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t c = dim(rng, 8), o = dim(rng, 20);
                    ops::conv1d(g, g.input("x", {1, 6 + dim(rng, 20), c}), g.constant("k", {3, c, o}), {.padding = 1});

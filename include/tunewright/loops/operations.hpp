@@ -9,7 +9,8 @@
 
 namespace tunewright::loops {
 
-/// Operations of one evaluation of a statement's body, including its combiner.
+/// Operations of one evaluation of a statement's body, including its combiner; of a factored sum, of a term that is not
+/// padding, since `trim_sums` separates the others.
 struct BodyOperations {
   double simple = 0;  ///< additions, multiplications, comparisons, ...
   double divisions = 0;
@@ -38,6 +39,7 @@ void count_padding(const program::Expr& body, BodyOperations& count);
 #if TUNEWRIGHT_DEFINES(loops)
 
 #include "tunewright/loops/eliminate_padding.hpp"
+#include "tunewright/loops/trim_sums.hpp"
 
 namespace tunewright::loops::detail {
 
@@ -64,7 +66,9 @@ TUNEWRIGHT_INLINE BodyOperations operations(const Statement& statement) {
   BodyOperations count;
   const program::Operator& op = *statement.op;
   if (statement.kind == Statement::Kind::Initialise || !op.body) return count;
-  program::visit(op.body, [&](const program::ExprNode& node) {
+  const std::optional<LastTerms> last = statement.kind == Statement::Kind::Update ? last_terms(op) : std::nullopt;
+  const program::Expr& body = last ? last->term : op.body;
+  program::visit(body, [&](const program::ExprNode& node) {
     switch (node.op) {
       case Op::Constant:
       case Op::Index:
@@ -86,8 +90,8 @@ TUNEWRIGHT_INLINE BodyOperations operations(const Statement& statement) {
     ++count.simple;
     const bool sum = op.combiner == program::Combiner::Sum;
     if ((sum || op.combiner == program::Combiner::Product) && program::is_float(op.type)) ++count.arithmetic;
-    count.multiply_add = sum && op.body->op == Op::Multiply;
-    if (sum) detail::count_padding(op.body, count);
+    count.multiply_add = sum && body->op == Op::Multiply;
+    if (sum) detail::count_padding(body, count);
   }
   return count;
 }

@@ -8,10 +8,10 @@
 
 namespace tunewright::loops {
 
-/// The nest from which code for CPUs is generated, after four passes: skip terms of sums that are zero because of
-/// padding, trim the last tiles of axes that tiles do not divide, remove guards of statements that may overcompute, and
-/// separate interior tiles, which need no guards, from those at the boundary. The simulated machine and the drafts use
-/// the same nest, because they estimate that code.
+/// The nest from which code for CPUs is generated, after five passes: separate the last terms of sums that lanes do not
+/// divide, skip terms of sums that are zero because of padding, trim the last tiles of axes that tiles do not divide,
+/// remove guards of statements that may overcompute, and separate interior tiles, which need no guards, from those at
+/// the boundary. The simulated machine and the drafts use the same nest, because they estimate that code.
 [[nodiscard]] LoopNest prepare_for_codegen(LoopNest nest);
 
 }  // namespace tunewright::loops
@@ -22,11 +22,12 @@ namespace tunewright::loops {
 #include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/loops/partition.hpp"
 #include "tunewright/loops/trim_boundaries.hpp"
+#include "tunewright/loops/trim_sums.hpp"
 
 namespace tunewright::loops {
 
 TUNEWRIGHT_INLINE LoopNest prepare_for_codegen(LoopNest nest) {
-  return partition(eliminate_guards(trim_boundaries(eliminate_padding(std::move(nest)))));
+  return partition(eliminate_guards(trim_boundaries(eliminate_padding(trim_sums(std::move(nest))))));
 }
 
 }  // namespace tunewright::loops

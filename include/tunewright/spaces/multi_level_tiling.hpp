@@ -36,6 +36,7 @@ using MultiLevelTiling = SketchSpace<TilingRules>;
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/rule_sketches.hpp"
 #include "tunewright/spaces/tiling/add_rfactor.hpp"
+#include "tunewright/spaces/tiling/lane_reduction.hpp"
 #include "tunewright/spaces/tiling/row_rules.hpp"
 #include "tunewright/spaces/tiling/stream_reduction.hpp"
 #include "tunewright/spaces/tiling/tensor_core.hpp"
@@ -50,7 +51,7 @@ namespace tunewright::spaces {
 using CpuTilingRules =
     RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
                  tiling::MayInlinePadding, tiling::GoByRows, tiling::ComputeInRow, tiling::TensorizeProducts,
-                 tiling::AddRfactor, tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion,
+                 tiling::AddRfactor, tiling::ReduceInLanes, tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion,
                  tiling::MultiLevelTiling, tiling::ReduceInStreams, tiling::ScheduleSimply>;
 
 /// Ansor's sketches for GPUs, plus reductions in chunks, rows that one block reduces and uses, and tensor instructions

@@ -89,6 +89,7 @@
 #include "tunewright/loops/tensor_work.hpp"
 #include "tunewright/loops/thread_arrays.hpp"
 #include "tunewright/loops/trim_boundaries.hpp"
+#include "tunewright/loops/trim_sums.hpp"
 #include "tunewright/loops/written_statements.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(spaces)
@@ -100,6 +101,7 @@
 #include "tunewright/spaces/tiling/add_rfactor.hpp"
 #include "tunewright/spaces/tiling/gpu_transformations.hpp"
 #include "tunewright/spaces/tiling/instruction_tile.hpp"
+#include "tunewright/spaces/tiling/lane_reduction.hpp"
 #include "tunewright/spaces/tiling/predicates.hpp"
 #include "tunewright/spaces/tiling/product_axes.hpp"
 #include "tunewright/spaces/tiling/row_rules.hpp"

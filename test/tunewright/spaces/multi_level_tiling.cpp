@@ -266,6 +266,45 @@ TEST_CASE("streams go on through the short rows of an output that follow each ot
   CHECK(fuses({1025, 6, 1016}, 0) == as_one_axis);
 }
 
+TEST_CASE(
+    "where columns do not fill vectors, lanes may have terms of the sum, in the tile of the output or of its reader") {
+  const MultiLevelTiling space;
+  const auto lanes = [&](std::int64_t n, std::int64_t k, bool relu = false) {
+    const Task task = task_of([=](auto& g) {
+      const auto c = ops::matmul(g, g.input("A", {64, k}), g.input("B", {k, n}));
+      if (relu) ops::relu(g, c);
+    });
+    return counts<schedule::Rfactor>(space.sketches(task));
+  };
+  CHECK(lanes(10, 100) == Counts{0, 0, 0, 1, 1});  // 2 vectors of 8: six lanes idle
+  CHECK(lanes(10, 100, true) == Counts{0, 0, 1, 1});
+  CHECK(lanes(12, 100) == Counts{0, 0, 0});  // a quarter idle
+  CHECK(lanes(17, 100) == Counts{0, 0, 0});  // two vectors full
+  CHECK(lanes(10, 31) == Counts{0, 0, 0});   // less than four vectors of terms
+  CHECK(lanes(1, 100) == Counts{0, 0, 0, 1, 1});
+}
+
+TEST_CASE("lanes of terms read the operand of the columns from a copy, unless its terms are contiguous") {
+  const MultiLevelTiling space;
+  const auto copies = [&](std::int64_t n, bool transposed, bool constant = false) {
+    const Task task = task_of([=](auto& g) {
+      const std::vector<std::int64_t> shape =
+          transposed ? std::vector{n, std::int64_t{100}} : std::vector{std::int64_t{100}, n};
+      const auto b = constant ? g.constant("B", shape) : g.input("B", shape);
+      ops::matmul(g, g.input("A", {64, 100}), b, {.transpose_b = transposed});
+    });
+    Counts found;
+    for (const schedule::Schedule& sketch : space.sketches(task)) {
+      if (count<schedule::Rfactor>(sketch) > 0) found.push_back(count<schedule::CacheRead>(sketch));
+    }
+    return found;
+  };
+  CHECK(copies(10, false) == Counts{1, 1});
+  CHECK(copies(10, true) == Counts{0, 0});
+  CHECK(copies(1, false) == Counts{0, 0});
+  CHECK(copies(10, false, true) == Counts{0, 0});  // packed ahead of time
+}
+
 TEST_CASE("a full reduction: plain, factored over lanes, or over threads and lanes") {
   const MultiLevelTiling space;
   const Task task = task_of([](auto& g) { ops::sum(g, g.input("x", {64, 64}), {0, 1}); });

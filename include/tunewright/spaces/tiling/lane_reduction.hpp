@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
+
+namespace tunewright::spaces::tiling {
+
+/// Sums products in vector lanes where the columns of the output do not fill vectors, as in a product of a matrix with
+/// a vector or with ten columns: a vector is consecutive terms of the sum instead of consecutive columns. The partial
+/// sums of the lanes are tiled like any product, and added up in the tile of the output that they belong to. The
+/// operand of the columns is copied in the order in which the tiles read it, unless its terms are contiguous.
+/// Derivations with vectors of columns are kept as well. Not in Ansor, whose `rfactor` is for outputs with fewer
+/// elements than terms.
+struct ReduceInLanes {
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
+  void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
+
+ private:
+  /// The reduction axis along which the operand that all columns share is contiguous; empty if there is none.
+  static std::optional<IterId> contiguous_terms(const program::Operator& op);
+  static Derivation factored(Derivation d, TensorId id, std::size_t fuse_level, const Target& target);
+  /// Changes the layout of operands whose neighbouring terms are apart in memory.
+  static void arrange_operands(ScheduleBuilder& s, TensorId partial, std::int64_t lanes);
+};
+
+}  // namespace tunewright::spaces::tiling
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/decisions/tile_sizes.hpp"
+#include "tunewright/spaces/tiling/transformations.hpp"
+
+namespace tunewright::spaces::tiling {
+
+TUNEWRIGHT_INLINE std::optional<IterId> ReduceInLanes::contiguous_terms(const program::Operator& op) {
+  const auto column = static_cast<program::Var>(op.rank() - 1);
+  for (const program::Reads& reads : program::reads_of(op)) {
+    for (const auto& access : reads.accesses) {
+      if (access.empty()) continue;
+      const std::optional<program::Var> along = access.back().as_variable();
+      const bool shared = std::none_of(access.begin(), access.end(), [&](const auto& i) { return i.uses(column); });
+      if (shared && along && *along >= op.rank()) return static_cast<IterId>(*along);
+    }
+  }
+  return std::nullopt;
+}
+
+TUNEWRIGHT_INLINE Answer ReduceInLanes::meets(const Derivation& d, TensorId id, const Target& target) const {
+  const State& state = d.builder.state();
+  const Stage& stage = state.stages[id];
+  const program::Operator& op = *stage.op;
+  if (!op.has_reduction() || !stage.is_untouched() || op.rank() == 0 || op.combiner != program::Combiner::Sum ||
+      !program::needs_multi_level_tiling(op) || std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end())
+    return Answer::Skip;
+  constexpr double most_idle = 0.25;
+  constexpr std::int64_t fewest_vectors = 4;
+  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  const std::int64_t columns = op.axes[op.rank() - 1].extent;
+  const std::optional<IterId> terms = contiguous_terms(op);
+  const TensorId reader = elementwise_reader(state, id);
+  return columns < 2 * lanes && decisions::waste(columns, lanes) > most_idle && terms &&
+                 op.axes[*terms].extent >= fewest_vectors * lanes &&
+                 (reader == id || state.stages[reader].is_untouched())
+             ? Answer::Apply
+             : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE void ReduceInLanes::apply(const Derivation& d, TensorId id, const Target& target,
+                                            std::vector<Derivation>& out) const {
+  for (const std::size_t fuse_level : {std::size_t{1}, std::size_t{2}})
+    out.push_back(factored(d, id, fuse_level, target));
+}
+
+TUNEWRIGHT_INLINE Derivation ReduceInLanes::factored(Derivation d, TensorId id, std::size_t fuse_level,
+                                                     const Target& target) {
+  ScheduleBuilder& s = d.builder;
+  const program::Operator& op = *s.state().stages[id].op;
+  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  const TensorId outermost = elementwise_reader(s.state(), id);
+  const TensorId partial = s.rfactor(id, s.split(id, *contiguous_terms(op), {lanes})[1]);
+  const Tiled tiled = tile(s, partial);
+  std::vector<std::vector<IterId>> copy;
+  for (IterId axis = 0; axis + 1 < tiled.spatial.size(); ++axis)
+    copy.push_back(s.follow_split(outermost, axis, tiled.split_steps[axis], static_cast<std::uint32_t>(fuse_level)));
+  std::vector<IterId> order;
+  for (std::size_t l = 0; l < fuse_level; ++l) {
+    for (const IterId iter : level(copy, l)) order.push_back(iter);
+  }
+  for (const std::vector<IterId>& axis : copy) order.push_back(axis.back());
+  const auto lane = static_cast<IterId>(tiled.spatial.size() - 1);
+  if (outermost == id) order.push_back(lane);
+  s.reorder(outermost, order);
+  s.vectorize(id, lane);
+  if (outermost != id) s.vectorize(outermost, copy.back().back());
+  compute_in_tile(s, partial, outermost, copy, fuse_level);
+  if (outermost != id) s.compute_at(id, outermost, s.state().stages[partial].location.iter);
+  arrange_operands(s, partial, lanes);
+  d.place = place_of(s.state(), partial);
+  return d;
+}
+
+TUNEWRIGHT_INLINE void ReduceInLanes::arrange_operands(ScheduleBuilder& s, TensorId partial, std::int64_t lanes) {
+  const auto lane = static_cast<program::Var>(s.state().stages[partial].op->rank() - 1);
+  const std::vector<program::Reads> all = program::reads_of(*s.state().stages[partial].op);
+  for (const program::Reads& reads : all) {
+    const Stage& source = s.state().stages[reads.tensor];
+    if (!source.is_source() || reads.accesses.size() != 1) continue;
+    const std::vector<program::IndexExpr>& access = reads.accesses[0];
+    if (source.op->role == program::Role::Constant) {
+      if (readers(s.state(), reads.tensor).size() == 1) s.pack(reads.tensor, partial);
+      continue;
+    }
+    const auto along = std::find_if(access.begin(), access.end(), [&](const auto& index) { return index.uses(lane); });
+    const auto terms = static_cast<IterId>(along - access.begin());
+    const std::vector<std::int64_t> extents = source.op->shape();
+    if (along == access.end() || std::all_of(extents.begin() + terms + 1, extents.end(), [](auto e) { return e == 1; }))
+      continue;
+    const TensorId copy = s.cache_read(reads.tensor, partial, Scope::Local);
+    const Location at = s.state().stages[partial].location;
+    s.compute_at(copy, at.stage, s.loops(at.stage).front());
+    const std::vector<IterId> parts = s.split(copy, terms, {lanes});
+    std::vector<IterId> order = s.loops(copy);
+    order.erase(std::find(order.begin(), order.end(), parts[1]));
+    order.push_back(parts[1]);
+    s.reorder(copy, order);
+    s.vectorize(copy, parts[1]);
+    s.pack(copy, partial);
+  }
+}
+
+}  // namespace tunewright::spaces::tiling
+
+#endif

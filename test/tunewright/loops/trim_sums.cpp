@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/loops/trim_sums.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/interpreted.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/operations.hpp"
+#include "tunewright/loops/prepare_for_codegen.hpp"
+#include "tunewright/loops/print.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+namespace {
+
+using namespace tunewright;
+using schedule::ScheduleBuilder;
+using test::interpreted;
+
+/// A product of 2 rows and 2 columns whose `terms` are added in `lanes`, in loops of `inner` vectors.
+loops::LoopNest in_lanes(std::int64_t terms, std::int64_t lanes, std::int64_t inner = 1) {
+  ScheduleBuilder s(program::operators::matmul_graph({.m = 2, .n = 2, .k = terms}));
+  const program::TensorId partial = s.rfactor(2, s.split(2, 2, {lanes})[1]);
+  const auto k = s.split(partial, 3, {inner});
+  s.reorder(partial, {0, k[0], 1, k[1], 2});
+  s.vectorize(partial, 2);
+  return loops::lower(s.schedule());
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST_CASE("the last vector of a factored sum has a loop of its own") {
+  const loops::LoopNest plain = in_lanes(10, 4);  // 4 + 4 + 2
+  const loops::LoopNest trimmed = loops::trim_sums(plain);
+  const std::string text = loops::to_string(trimmed);
+  CHECK(text.find("    for k.0.0 in 0..2 reduction:\n"
+                  "      for j in 0..2:\n"
+                  "        for k.1 in 0..4 vectorized:\n"
+                  "          matmul.rf[i, j, k.1] += A[i, k.1 + 4*k.0.0] * B[k.1 + 4*k.0.0, j]\n"
+                  "    for k.0.0 in 0..1 reduction:\n") != std::string::npos);
+  CHECK(count(text, "select") == 1);
+  CHECK(interpreted(trimmed) == interpreted(plain));
+}
+
+TEST_CASE("lanes that divide the terms, and terms that all lie in the first vector, leave the nest as it is") {
+  for (const std::int64_t terms : {8, 3}) {
+    const loops::LoopNest plain = in_lanes(terms, 4);
+    CHECK(loops::to_string(loops::trim_sums(plain)) == loops::to_string(plain));
+  }
+}
+
+TEST_CASE("of a sum in two loops, the last iteration of the outer one is divided along the inner one") {
+  const loops::LoopNest plain = in_lanes(30, 4, 3);  // two times 3 vectors; one vector and a half of three
+  const std::string text = loops::to_string(loops::trim_sums(plain));
+  CHECK(count(text, "+=") == 4);  // two iterations, the whole vector of the third, the rest, and the lanes
+  CHECK(count(text, "select") == 1);
+  CHECK(interpreted(loops::trim_sums(plain)) == interpreted(plain));
+}
+
+TEST_CASE("every number of terms in every number of lanes computes what the plain nest does") {
+  for (std::int64_t terms = 1; terms <= 19; ++terms) {
+    for (const std::int64_t lanes : {2, 3, 4}) {
+      for (const std::int64_t inner : {1, 2, 3}) {
+        CAPTURE(terms);
+        CAPTURE(lanes);
+        CAPTURE(inner);
+        const loops::LoopNest plain = in_lanes(terms, lanes, inner);
+        CHECK(interpreted(loops::trim_sums(plain)) == interpreted(plain));
+        CHECK(interpreted(loops::prepare_for_codegen(plain)) == interpreted(plain));
+      }
+    }
+  }
+}
+
+TEST_CASE("padding of a convolution is not at the end of its sums") {
+  ScheduleBuilder s(program::operators::conv2d_graph(
+      {.height = 5, .width = 8, .in_channels = 2, .out_channels = 4, .kernel = 3, .stride = 1, .padding = 1}));
+  const program::TensorId conv = s.stage("conv2d");
+  for (program::TensorId id = 0; id < conv; ++id)
+    if (!s.state().stages[id].is_source()) s.compute_inline(id);
+  const loops::LoopNest plain = loops::lower(s.schedule());
+  CHECK(loops::to_string(loops::trim_sums(plain)) == loops::to_string(plain));
+}
+
+TEST_CASE("operations are those of a term, not of the selection of the last ones") {
+  const auto simple = [](const loops::LoopNest& nest) {
+    std::vector<double> updates;
+    loops::for_each_statement(nest.body, [&](const loops::Statement& s) {
+      if (s.kind == loops::Statement::Kind::Update) updates.push_back(loops::operations(s).simple_fused());
+    });
+    return updates;
+  };
+  CHECK(simple(in_lanes(10, 4)) == std::vector<double>{1, 1});  // multiply-adds, and the sum of the lanes
+  CHECK(simple(in_lanes(10, 4)) == simple(in_lanes(8, 4)));
+}
+
+}  // namespace
