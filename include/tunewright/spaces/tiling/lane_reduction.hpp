@@ -17,7 +17,8 @@ namespace tunewright::spaces::tiling {
 /// Sums products in vector lanes where the columns of the output do not fill vectors, as in a product of a matrix with
 /// a vector or with ten columns: a vector is consecutive terms of the sum instead of consecutive columns. The partial
 /// sums of the lanes are tiled like any product, and added up in the tile of the output that they belong to. The
-/// operand of the columns is copied in the order in which the tiles read it, unless its terms are contiguous.
+/// operand of the columns is copied in the order in which the tiles read it, or read in place if its terms are
+/// contiguous.
 /// Derivations with vectors of columns are kept as well. Not in Ansor, whose `rfactor` is for outputs with fewer
 /// elements than terms.
 struct ReduceInLanes {
@@ -28,7 +29,7 @@ struct ReduceInLanes {
   /// The reduction axis along which the operand that all columns share is contiguous; empty if there is none.
   static std::optional<IterId> contiguous_terms(const program::Operator& op);
   static Derivation factored(Derivation d, TensorId id, std::size_t fuse_level, const Target& target);
-  /// Changes the layout of operands whose neighbouring terms are apart in memory.
+  /// Copies the operand of the columns in the order of the tiles' loops; constants are packed ahead of time.
   static void arrange_operands(ScheduleBuilder& s, TensorId partial, std::int64_t lanes);
 };
 
@@ -111,7 +112,8 @@ TUNEWRIGHT_INLINE Derivation ReduceInLanes::factored(Derivation d, TensorId id, 
 }
 
 TUNEWRIGHT_INLINE void ReduceInLanes::arrange_operands(ScheduleBuilder& s, TensorId partial, std::int64_t lanes) {
-  const auto lane = static_cast<program::Var>(s.state().stages[partial].op->rank() - 1);
+  const auto lane = static_cast<program::Var>(s.state().stages[partial].op->rank() - 1), column = lane - 1;
+  const bool several_columns = s.state().stages[partial].op->axes[column].extent > 1;
   const std::vector<program::Reads> all = program::reads_of(*s.state().stages[partial].op);
   for (const program::Reads& reads : all) {
     const Stage& source = s.state().stages[reads.tensor];
@@ -123,12 +125,16 @@ TUNEWRIGHT_INLINE void ReduceInLanes::arrange_operands(ScheduleBuilder& s, Tenso
     }
     const auto along = std::find_if(access.begin(), access.end(), [&](const auto& index) { return index.uses(lane); });
     const auto terms = static_cast<IterId>(along - access.begin());
+    const bool of_columns = std::any_of(access.begin(), access.end(), [&](const auto& i) { return i.uses(column); });
+    if (along == access.end() || !of_columns || !several_columns) continue;
     const std::vector<std::int64_t> extents = source.op->shape();
-    if (along == access.end() || std::all_of(extents.begin() + terms + 1, extents.end(), [](auto e) { return e == 1; }))
-      continue;
+    const bool contiguous =
+        std::all_of(extents.begin() + terms + 1, extents.end(), [](std::int64_t extent) { return extent == 1; });
     const TensorId copy = s.cache_read(reads.tensor, partial, Scope::Local);
     const Location at = s.state().stages[partial].location;
-    s.compute_at(copy, at.stage, s.loops(at.stage).front());
+    std::vector<Location> choices{{Location::Kind::At, at.stage, s.loops(at.stage).front()}};
+    if (contiguous) choices.insert(choices.begin(), {Location::Kind::Inline, 0, 0});
+    s.choose_location(copy, std::move(choices));
     const std::vector<IterId> parts = s.split(copy, terms, {lanes});
     std::vector<IterId> order = s.loops(copy);
     order.erase(std::find(order.begin(), order.end(), parts[1]));
