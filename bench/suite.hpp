@@ -262,6 +262,7 @@ struct MobileNetV2 {
          {std::pair(1024, 1024), std::pair(1024, 4096), std::pair(4096, 1024), std::pair(4096, 4096)}) {
       add_memory_bound(Product{1, m, n, k}, "_few_rows");
     }
+    for (const std::int64_t n : {1024, 4096}) add_memory_bound(Product{1, m, n, 1024, false, true}, "_few_rows");
   }
   for (const SoftmaxRows& s : {SoftmaxRows{1024, 1024}, SoftmaxRows{1536, 128}, SoftmaxRows{64, 32000}})
     add_memory_bound(s);

@@ -71,7 +71,7 @@ inline std::vector<Workload> workloads() {
                    epilogue(g, ops::matmul(g, g.input("A", {m, k}), b, {.transpose_b = transposed}), rng);
                  })});
   all.push_back({"batch_matmul", graph([=](ComputeGraph& g, Rng& rng) {
-                   const std::int64_t b = dim(rng, 4), m = dim(rng, 24), n = dim(rng, 40), k = dim(rng, 24);
+                   const std::int64_t b = dim(rng, 4), m = dim(rng, 24), n = dim(rng, 40), k = dim(rng, 72);
                    const ops::BatchMatmulOptions o{.transpose_a = coin(rng), .transpose_b = coin(rng)};
                    using Shape = std::vector<std::int64_t>;
                    const Tensor x = g.input("A", o.transpose_a ? Shape{b, k, m} : Shape{b, m, k});

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tunewright/core/rng.hpp"
+#include "tunewright/program/operators/batch_matmul.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -282,6 +283,27 @@ TEST_CASE(
   CHECK(lanes(17, 100) == Counts{0, 0, 0});  // two vectors full
   CHECK(lanes(10, 31) == Counts{0, 0, 0});   // less than four vectors of terms
   CHECK(lanes(1, 100) == Counts{0, 0, 0, 1, 1});
+}
+
+TEST_CASE("lanes may have terms where few rows use columns whose terms are contiguous, in batches as well") {
+  const MultiLevelTiling space;
+  const auto in_lanes = [&](std::vector<std::int64_t> a, std::vector<std::int64_t> b, bool transposed) {
+    const Task task = task_of([&](auto& g) {
+      const auto x = g.input("A", a), y = g.input("B", b);
+      if (a.size() == 2)
+        ops::matmul(g, x, y, {.transpose_b = transposed});
+      else
+        ops::batch_matmul(g, x, y, {.transpose_b = transposed});
+    });
+    const auto& sketches = space.sketches(task);
+    return std::any_of(sketches.begin(), sketches.end(), [](const auto& s) { return count<schedule::Rfactor>(s) > 0; });
+  };
+  CHECK(in_lanes({1, 64}, {512, 64}, true));
+  CHECK(in_lanes({16, 64}, {512, 64}, true));
+  CHECK(!in_lanes({17, 64}, {512, 64}, true));
+  CHECK(!in_lanes({16, 64}, {64, 512}, false));
+  CHECK(in_lanes({40, 4, 64}, {40, 128, 64}, true));  // each batch has columns of its own
+  CHECK(!in_lanes({40, 17, 64}, {40, 128, 64}, true));
 }
 
 TEST_CASE("lanes of terms read the operand of the columns from a copy, or in place if its terms are contiguous") {

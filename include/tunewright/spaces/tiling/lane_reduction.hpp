@@ -14,13 +14,13 @@
 
 namespace tunewright::spaces::tiling {
 
-/// Sums products in vector lanes where the columns of the output do not fill vectors, as in a product of a matrix with
-/// a vector or with ten columns: a vector is consecutive terms of the sum instead of consecutive columns. The partial
-/// sums of the lanes are tiled like any product, and added up in the tile of the output that they belong to. The
-/// operand of the columns is copied in the order in which the tiles read it, or read in place if its terms are
-/// contiguous.
-/// Derivations with vectors of columns are kept as well. Not in Ansor, whose `rfactor` is for outputs with fewer
-/// elements than terms.
+/// Sums products in vector lanes, where a vector is consecutive terms of the sum instead of consecutive columns: if the
+/// columns of the output do not fill vectors, as in a product of a matrix with a vector or with ten columns; and if the
+/// terms of the columns are contiguous and few rows use them, as in a product of a few rows with a transposed matrix,
+/// where a transposition would cost more than the product. The partial sums of the lanes are tiled like any product,
+/// and added up in the tile of the output that they belong to. The operand of the columns is copied in the order in
+/// which the tiles read it, or read in place if its terms are contiguous. Derivations with vectors of columns are kept
+/// as well. Not in Ansor, whose `rfactor` is for outputs with fewer elements than terms.
 struct ReduceInLanes {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
@@ -28,6 +28,9 @@ struct ReduceInLanes {
  private:
   /// The reduction axis along which the operand that all columns share is contiguous; empty if there is none.
   static std::optional<IterId> contiguous_terms(const program::Operator& op);
+  /// Number of rows that use each element of the operand of the columns, if it is contiguous along `terms`; empty if it
+  /// is not.
+  static std::optional<std::int64_t> rows_of_contiguous_columns(const program::Operator& op, IterId terms);
   static Derivation factored(Derivation d, TensorId id, std::size_t fuse_level, const Target& target);
   /// Copies the operand of the columns in the order of the tiles' loops; constants are packed ahead of time.
   static void arrange_operands(ScheduleBuilder& s, TensorId partial, std::int64_t lanes);
@@ -57,6 +60,24 @@ TUNEWRIGHT_INLINE std::optional<IterId> ReduceInLanes::contiguous_terms(const pr
   return std::nullopt;
 }
 
+TUNEWRIGHT_INLINE std::optional<std::int64_t> ReduceInLanes::rows_of_contiguous_columns(const program::Operator& op,
+                                                                                        IterId terms) {
+  const auto column = static_cast<program::Var>(op.rank() - 1);
+  for (const program::Reads& reads : program::reads_of(op)) {
+    for (const auto& access : reads.accesses) {
+      const auto uses = [&](program::Var axis) {
+        return std::any_of(access.begin(), access.end(), [axis](const auto& index) { return index.uses(axis); });
+      };
+      if (access.empty() || !uses(column) || access.back().as_variable() != std::optional<program::Var>(terms))
+        continue;
+      std::int64_t rows = 1;
+      for (program::Var axis = 0; axis < column; ++axis) rows *= uses(axis) ? 1 : op.axes[axis].extent;
+      return rows;
+    }
+  }
+  return std::nullopt;
+}
+
 TUNEWRIGHT_INLINE Answer ReduceInLanes::meets(const Derivation& d, TensorId id, const Target& target) const {
   const State& state = d.builder.state();
   const Stage& stage = state.stages[id];
@@ -65,16 +86,16 @@ TUNEWRIGHT_INLINE Answer ReduceInLanes::meets(const Derivation& d, TensorId id, 
       !program::needs_multi_level_tiling(op) || std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end())
     return Answer::Skip;
   constexpr double most_idle = 0.25;
-  constexpr std::int64_t fewest_vectors = 4;
+  constexpr std::int64_t fewest_vectors = 4, few_rows = 16;
   const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-  const std::int64_t columns = op.axes[op.rank() - 1].extent;
   const std::optional<IterId> terms = contiguous_terms(op);
+  if (!terms || op.axes[*terms].extent < fewest_vectors * lanes) return Answer::Skip;
   const TensorId reader = elementwise_reader(state, id);
-  return columns < 2 * lanes && decisions::waste(columns, lanes) > most_idle && terms &&
-                 op.axes[*terms].extent >= fewest_vectors * lanes &&
-                 (reader == id || state.stages[reader].is_untouched())
-             ? Answer::Apply
-             : Answer::Skip;
+  if (reader != id && !state.stages[reader].is_untouched()) return Answer::Skip;
+  const std::int64_t columns = op.axes[op.rank() - 1].extent;
+  const bool lanes_idle = columns < 2 * lanes && decisions::waste(columns, lanes) > most_idle;
+  const std::optional<std::int64_t> rows = rows_of_contiguous_columns(op, *terms);
+  return lanes_idle || (rows && *rows <= few_rows) ? Answer::Apply : Answer::Skip;
 }
 
 TUNEWRIGHT_INLINE void ReduceInLanes::apply(const Derivation& d, TensorId id, const Target& target,
