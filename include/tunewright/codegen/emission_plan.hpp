@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -47,9 +48,15 @@ class EmissionPlan {
 
   /// Elements per vector register inside `body`, for the widest type that is stored, read or cast to.
   [[nodiscard]] std::int64_t lanes(const loops::Body& body) const;
-  /// The vectors of a vectorised loop: full ones, then the rest in descending powers of two.
-  [[nodiscard]] static std::vector<std::pair<std::int64_t, std::int64_t>> chunks(std::int64_t extent,
-                                                                                 std::int64_t lanes);
+  /// Consecutive iterations of a vectorised loop that one vector computes.
+  struct Chunk {
+    std::int64_t start = 0;
+    std::int64_t lanes = 1;
+    std::int64_t active = 1;  ///< the first lanes, which have an iteration; the others access no memory
+  };
+  /// The vectors of a vectorised loop from iteration `from` on: full ones, then the rest, as one vector with idle lanes
+  /// if that replaces several and they can be masked, otherwise in descending powers of two.
+  [[nodiscard]] std::vector<Chunk> chunks(const loops::Loop& loop, std::int64_t from = 0) const;
   /// Whether the loop becomes straight-line code.
   [[nodiscard]] bool is_static(const loops::Loop& loop) const;
 
@@ -79,6 +86,12 @@ class EmissionPlan {
 
   [[nodiscard]] const loops::IndexExpr& target_offset(const loops::Statement& s);
 
+  /// Whether idle lanes of the loop cost nothing: memory accesses are of consecutive elements, and the target has masks
+  /// for them. AVX2 has masks for elements of 4 and 8 bytes; masked stores are slow, so only sums have idle lanes.
+  [[nodiscard]] bool can_mask(const loops::Body& body, loops::Var var);
+  /// Finds the vectorised loops with idle lanes; all loops over a variable have them, or none.
+  void find_masked(const loops::Body& body);
+
   /// Whether the loop can be vectorised: it needs one storage for all iterations, a target that each iteration writes
   /// at another place (or an update, which is then reduced across the vector), and conditions that all iterations
   /// share.
@@ -99,6 +112,7 @@ class EmissionPlan {
   const EmissionPlanOptions options_;
   const std::vector<bool> streamed_;  ///< by BufferId
   bool bypasses_caches_ = false;
+  std::vector<bool> masked_;  ///< by loop variable
   loops::Var lane_variable_ = 0;
   loops::Var chunk_variable_ = 0;
   std::unordered_map<const loops::Statement*, loops::IndexExpr> target_offsets_;
@@ -117,6 +131,8 @@ TUNEWRIGHT_INLINE EmissionPlan::EmissionPlan(const loops::LoopNest& nest, const 
     : nest_(nest), target_(target), options_(options), streamed_(streamed_buffers(nest, target)) {
   lane_variable_ = add_variable("lane", 1);
   chunk_variable_ = add_variable("chunk", 1);
+  masked_.assign(nest_.variables.size(), true);
+  find_masked(nest_.body);
   (void)settle(nest_.body, 0, false);
   plan_statements(nest_.body, no_variable);
 }
@@ -129,13 +145,17 @@ TUNEWRIGHT_INLINE std::int64_t EmissionPlan::lanes(const loops::Body& body) cons
   return static_cast<std::int64_t>(target_.vector_bytes() / bytes);
 }
 
-TUNEWRIGHT_INLINE std::vector<std::pair<std::int64_t, std::int64_t>> EmissionPlan::chunks(std::int64_t extent,
-                                                                                          std::int64_t lanes) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> list;  // start, width
-  for (std::int64_t at = 0; at < extent;) {
+TUNEWRIGHT_INLINE std::vector<EmissionPlan::Chunk> EmissionPlan::chunks(const loops::Loop& loop,
+                                                                        std::int64_t from) const {
+  const std::int64_t extent = nest_.variables[loop.var].extent, lanes = this->lanes(loop.body);
+  std::vector<Chunk> list;
+  for (std::int64_t at = from; at < extent;) {
+    const std::int64_t left = extent - at;
+    const bool one_part = std::has_single_bit(static_cast<std::uint64_t>(left));
     std::int64_t width = lanes;
-    while (width > extent - at) width /= 2;
-    list.emplace_back(at, width);
+    if (left < lanes && (one_part || !masked_[loop.var]))
+      width = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(left)));
+    list.push_back({at, width, std::min(width, left)});
     at += width;
   }
   return list;
@@ -144,7 +164,7 @@ TUNEWRIGHT_INLINE std::vector<std::pair<std::int64_t, std::int64_t>> EmissionPla
 TUNEWRIGHT_INLINE bool EmissionPlan::is_static(const loops::Loop& loop) const {
   if (extent(loop.var) == 1 || loop.kind == loops::LoopKind::Unrolled) return true;
   return loop.kind == loops::LoopKind::Vectorized &&
-         static_cast<std::int64_t>(chunks(extent(loop.var), lanes(loop.body)).size()) <= options_.max_unrolled_chunks;
+         static_cast<std::int64_t>(chunks(loop).size()) <= options_.max_unrolled_chunks;
 }
 
 TUNEWRIGHT_INLINE bool EmissionPlan::has_instruction(const loops::Loop& loop) const {
@@ -219,7 +239,7 @@ TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Loop& loop, st
     loop.kind = LoopKind::Serial;
   }
   if (loop.kind == LoopKind::Vectorized && is_static(loop)) {
-    return repeat(static_cast<std::int64_t>(chunks(count, lanes(loop.body)).size()));
+    return repeat(static_cast<std::int64_t>(chunks(loop).size()));
   }
   shape.straight = false;
   return shape;
@@ -258,6 +278,39 @@ TUNEWRIGHT_INLINE const loops::IndexExpr& EmissionPlan::target_offset(const loop
   const auto [found, fresh] = target_offsets_.try_emplace(&s);
   if (fresh) found->second = loops::store_offset(nest_, s);
   return found->second;
+}
+
+TUNEWRIGHT_INLINE bool EmissionPlan::can_mask(const loops::Body& body, loops::Var var) {
+  const bool masks_all = target_.isa == Isa::Avx512;
+  if (!masks_all && target_.isa != Isa::Avx2) return false;
+  bool can = true;
+  loops::for_each_statement(body, [&](const loops::Statement& s) {
+    const auto consecutive = [&](const loops::IndexExpr& offset, std::size_t bytes) {
+      const bool moves = offset.uses(var);
+      return !moves || (!(offset - loops::IndexExpr::variable(var)).uses(var) && (masks_all || bytes >= 4));
+    };
+    can = can && (masks_all || s.kind != loops::Statement::Kind::Assign) &&
+          consecutive(target_offset(s), program::size_in_bytes(nest_.buffers[s.target].type));
+    if (s.kind == loops::Statement::Kind::Initialise) return;
+    program::visit(s.op->body, [&](const program::ExprNode& node) {
+      if (node.op != program::Op::Load || nest_.buffer_of[node.tensor] == loops::LoopNest::no_buffer) return;
+      can = can && consecutive(loops::load_offset(nest_, s, node), program::size_in_bytes(node.type));
+    });
+  });
+  return can;
+}
+
+TUNEWRIGHT_INLINE void EmissionPlan::find_masked(const loops::Body& body) {
+  for (const loops::Node& node : body) {
+    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      if (loop->kind == loops::LoopKind::Vectorized && !can_mask(loop->body, loop->var)) masked_[loop->var] = false;
+      find_masked(loop->body);
+    }
+    if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+      find_masked(branch->then);
+      find_masked(branch->otherwise);
+    }
+  }
 }
 
 TUNEWRIGHT_INLINE bool EmissionPlan::can_vectorise(const loops::Body& body, loops::Var var) {

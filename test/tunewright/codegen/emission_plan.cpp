@@ -69,4 +69,39 @@ TEST_CASE("a limit of unrolling leaves loops around conditions alone, whatever a
   CHECK(kind_around(branch) == loops::LoopKind::Serial);
 }
 
+TEST_CASE("what is left of a vectorised loop is one vector with idle lanes, where these can be masked") {
+  using Widths = std::vector<std::pair<std::int64_t, std::int64_t>>;  // lanes, and how many are active
+  const auto widths = [](Isa isa, std::int64_t extent, bool sums, std::int64_t step = 1) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", {3, step * extent});
+    const auto read = [&](auto i, auto k) { return x(k, step * i[0]); };
+    program::TensorId id = 0;
+    if (sums)
+      id = g->reduce("y", {{"i", extent}}, {{"k", 3}}, program::Combiner::Sum, [&](auto i, auto k) {
+              return read(i, k[0]);
+            }).id;
+    else
+      id = g->compute("y", {{"i", extent}}, [&](auto i) { return read(i, program::IndexExpr(0)); }).id;
+    schedule::ScheduleBuilder s(g);
+    if (sums) s.reorder(id, {1, 0});
+    s.vectorize(id, 0);
+    Target target;
+    target.isa = isa;
+    const codegen::EmissionPlan plan(loops::lower(s.schedule()), target);
+    const auto* loop = std::get_if<loops::Loop>(&plan.nest().body.back().content);
+    while (loop->kind != loops::LoopKind::Vectorized) loop = std::get_if<loops::Loop>(&loop->body.back().content);
+    Widths found;
+    for (const auto& chunk : plan.chunks(*loop)) found.emplace_back(chunk.lanes, chunk.active);
+    return found;
+  };
+  CHECK(widths(Isa::Avx512, 14, true) == Widths{{16, 14}});
+  CHECK(widths(Isa::Avx512, 14, false) == Widths{{16, 14}});
+  CHECK(widths(Isa::Avx512, 24, true) == Widths{{16, 16}, {8, 8}});  // a part of its own
+  CHECK(widths(Isa::Avx512, 35, true) == Widths{{16, 16}, {16, 16}, {16, 3}});
+  CHECK(widths(Isa::Avx512, 14, true, 2) == Widths{{8, 8}, {4, 4}, {2, 2}});  // every second element
+  CHECK(widths(Isa::Avx2, 14, true) == Widths{{8, 8}, {8, 6}});
+  CHECK(widths(Isa::Avx2, 14, false) == Widths{{8, 8}, {4, 4}, {2, 2}});
+  CHECK(widths(Isa::Sse42, 7, true) == Widths{{4, 4}, {2, 2}, {1, 1}});
+}
+
 }  // namespace

@@ -89,6 +89,14 @@ struct EmissionContext {
   [[nodiscard]] bool is_satisfied(const loops::Guard& guard) const {
     return std::find(satisfied.begin(), satisfied.end(), &guard) != satisfied.end();
   }
+  /// Enters a chunk of a vectorised loop, and returns the binding of its variable.
+  [[nodiscard]] Binding start_of(const EmissionPlan::Chunk& chunk) {
+    lanes = static_cast<unsigned>(chunk.lanes);
+    active_lanes = static_cast<unsigned>(chunk.active);
+    return {lanes > 1 ? Binding::Kind::Lanes : Binding::Kind::Constant, chunk.start, nullptr, false, depth};
+  }
+  void leave_chunk() { lanes = active_lanes = 1; }
+  [[nodiscard]] bool has_idle_lanes() const { return active_lanes < lanes; }
   /// The binding of a loop variable to its first value.
   [[nodiscard]] Binding first_value() const { return {Binding::Kind::Constant, 0, nullptr, false, depth}; }
 
@@ -104,8 +112,9 @@ struct EmissionContext {
   std::vector<const loops::Guard*> satisfied;  ///< guards that are known to hold here
   KnownValues known;
   LoadedElements loaded;
-  unsigned lanes = 1;  ///< of the surrounding vectorised loop; 1 in scalar code
-  unsigned depth = 0;  ///< number of surrounding loops that are emitted as loops
+  unsigned lanes = 1;         ///< of the surrounding vectorised loop; 1 in scalar code
+  unsigned active_lanes = 1;  ///< the first lanes, which have an iteration of the loop
+  unsigned depth = 0;         ///< number of surrounding loops that are emitted as loops
 };
 
 }  // namespace tunewright::codegen::llvm_backend

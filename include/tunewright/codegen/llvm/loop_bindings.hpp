@@ -19,12 +19,11 @@ void for_each_binding(EmissionContext& context, const loops::Loop& loop, const F
   Binding& binding = context.bindings[loop.var];
   const std::int64_t extent = context.plan.extent(loop.var);
   if (extent > 1 && loop.kind == loops::LoopKind::Vectorized) {
-    for (const auto& [start, width] : EmissionPlan::chunks(extent, context.plan.lanes(loop.body))) {
-      context.lanes = static_cast<unsigned>(width);
-      binding = {width > 1 ? Binding::Kind::Lanes : Binding::Kind::Constant, start, nullptr, false, context.depth};
+    for (const EmissionPlan::Chunk& chunk : context.plan.chunks(loop)) {
+      binding = context.start_of(chunk);
       f();
     }
-    context.lanes = 1;
+    context.leave_chunk();
   } else {
     for (std::int64_t i = 0; i < extent; ++i) {
       binding = {Binding::Kind::Constant, i, nullptr, false, context.depth};

@@ -204,17 +204,15 @@ class LoopEmitter {
     const std::int64_t full = plan_.extent(loop.var) / lanes;
     const Binding saved = context_.bindings[loop.var];
     plan_.set_extent(plan_.chunk_variable(), full);
-    context_.lanes = static_cast<unsigned>(lanes);
+    context_.lanes = context_.active_lanes = static_cast<unsigned>(lanes);
     context_.bindings[loop.var] = {Binding::Kind::Lanes, 0, nullptr, true, context_.depth};
     emit_serial(plan_.chunk_variable(), builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(full)),
                 [&] { emit_body(loop.body); });
-    for (const auto& [start, width] : EmissionPlan::chunks(plan_.extent(loop.var) - full * lanes, lanes)) {
-      context_.lanes = static_cast<unsigned>(width);
-      context_.bindings[loop.var] = {width > 1 ? Binding::Kind::Lanes : Binding::Kind::Constant, full * lanes + start,
-                                     nullptr, false, context_.depth};
+    for (const EmissionPlan::Chunk& chunk : plan_.chunks(loop, full * lanes)) {
+      context_.bindings[loop.var] = context_.start_of(chunk);
       emit_body(loop.body);
     }
-    context_.lanes = 1;
+    context_.leave_chunk();
     context_.bindings[loop.var] = saved;
   }
 

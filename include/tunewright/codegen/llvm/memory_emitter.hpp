@@ -206,8 +206,10 @@ class MemoryEmitter {
     llvm::Type* type = numbers_.memory_type(nest_.buffers[id].type);
     llvm::Type* wide = vector_of(type, context_.lanes);
     if (at.uniform()) {
-      llvm::Value* any =
-          mask.lanes == nullptr ? mask.uniform : values_.both(mask.uniform, builder_.CreateOrReduce(mask.lanes));
+      // A known mask has an active lane; otherwise nothing would be emitted.
+      const bool known = mask.lanes == nullptr || llvm::isa<llvm::Constant>(mask.lanes);
+      llvm::Value* any = known ? mask.uniform : values_.both(mask.uniform, builder_.CreateOrReduce(mask.lanes));
+      if (any == nullptr) return plain_load(id, at);
       return builder_.CreateAlignedLoad(type, builder_.CreateSelect(any, address(id, at), zeros()), alignment(id));
     }
     if (at.lane_part == nullptr && at.stride == 1) {

@@ -37,8 +37,7 @@ class RegisterTileEmitter : EmissionParts {
       if (!vectorised && !offset.uses(loop->var)) continue;
       if (!plan_.is_static(*loop)) return std::nullopt;
       const std::int64_t extent = plan_.extent(loop->var);
-      count *=
-          vectorised ? static_cast<std::int64_t>(EmissionPlan::chunks(extent, plan_.lanes(loop->body)).size()) : extent;
+      count *= vectorised ? static_cast<std::int64_t>(plan_.chunks(*loop).size()) : extent;
     }
     if (count > 2 * static_cast<std::int64_t>(context_.target.vector_registers())) return std::nullopt;
     Elements elements;
@@ -121,7 +120,7 @@ class RegisterTileEmitter : EmissionParts {
  private:
   /// The conditions under which elements of the target may be read and written.
   [[nodiscard]] StatementConditions target_conditions(const loops::Statement& s) {
-    if (plan_.of(s).target_holds_all && s.may_overcompute) return {};
+    if (statements_.may_write_all(s)) return {};
     return statements_.conditions(s, false, true);
   }
 

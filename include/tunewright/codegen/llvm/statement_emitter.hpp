@@ -47,7 +47,7 @@ class StatementEmitter : EmissionParts {
   void emit(const loops::Statement& s) {
     const StatementPlan& plan = plan_.of(s);
     const bool in_tile = uses_registers_for(s);
-    const bool overcompute = s.may_overcompute && plan.target_holds_all;
+    const bool overcompute = may_write_all(s);
     if (s.kind == loops::Statement::Kind::Initialise && overcompute) {
       perform(s, {}, false);
       return;
@@ -55,6 +55,11 @@ class StatementEmitter : EmissionParts {
     const StatementConditions c = conditions(s, (in_tile || overcompute) && plan.loads_can_be_clamped, false);
     if (!c.never) branch_on(c.uniform, [&] { perform(s, c, in_tile); });
     release_clamped(s);
+  }
+
+  /// Whether the statement may write all elements of its vector, whatever its guards say.
+  [[nodiscard]] bool may_write_all(const loops::Statement& s) const {
+    return s.may_overcompute && plan_.of(s).target_holds_all && !context_.has_idle_lanes();
   }
 
   /// Emits `then` under the condition; null means always.
@@ -80,6 +85,7 @@ class StatementEmitter : EmissionParts {
     const StatementPlan& plan = plan_.of(s);
     const std::size_t rank = nest_.buffers[s.target].shape.size();
     StatementConditions result;
+    if (context_.has_idle_lanes()) result.lanes = values_.first_lanes(context_.active_lanes);
     for (std::size_t g = 0; g < s.guards.size(); ++g) {
       const loops::Guard& guard = s.guards[g];
       if (spatial_only && guard.axis >= rank) continue;
@@ -130,7 +136,7 @@ class StatementEmitter : EmissionParts {
     const StatementPlan& plan = plan_.of(s);
     const Affine at = values_.affine(plan.target.offset);
     const program::ScalarType type = nest_.buffers[s.target].type;
-    llvm::Value* store_mask = s.may_overcompute && plan.target_holds_all ? nullptr : c.lanes;
+    llvm::Value* store_mask = may_write_all(s) ? nullptr : c.lanes;
     if (s.kind == loops::Statement::Kind::Initialise) {
       memory_.store(s.target, at, expressions_.identity(s.op->combiner, type), store_mask);
       return;
@@ -154,7 +160,8 @@ class StatementEmitter : EmissionParts {
       return;
     }
     if (across) value = expressions_.across_lanes(combiner, type, value);
-    llvm::Value* old = memory_.load(s.target, at, {nullptr, across || plan.target_holds_all ? nullptr : c.lanes});
+    const bool holds_all = plan.target_holds_all && !context_.has_idle_lanes();
+    llvm::Value* old = memory_.load(s.target, at, {nullptr, across || holds_all ? nullptr : c.lanes});
     memory_.store(s.target, at, expressions_.combine(combiner, type, old, value), across ? nullptr : store_mask);
   }
 

@@ -51,6 +51,12 @@ class ValueEmitter {
       b = widen(b);
     }
   }
+  /// A mask of the first `count` lanes.
+  [[nodiscard]] llvm::Constant* first_lanes(unsigned count) {
+    llvm::SmallVector<llvm::Constant*, 64> values;
+    for (unsigned lane = 0; lane < context_.lanes; ++lane) values.push_back(builder_.getInt1(lane < count));
+    return llvm::ConstantVector::get(values);
+  }
   /// 0, 1, 2, ... times `stride`.
   [[nodiscard]] llvm::Constant* lane_numbers(llvm::Type* element, std::int64_t stride) {
     llvm::SmallVector<llvm::Constant*, 64> values;
