@@ -134,6 +134,16 @@ inline std::vector<Workload> workloads() {
                    ops::max_pool2d(g, g.input("x", {1, 5 + dim(rng, 9), 5 + dim(rng, 9), dim(rng, 40)}),
                                    {.kernel = 3, .stride = 2, .padding = 1});
                  })});
+  all.push_back(
+      {"pool_nchw", graph([=](ComputeGraph& g, Rng& rng) {
+         const Tensor x = g.input("x", {1, dim(rng, 5), 5 + dim(rng, 20), 5 + dim(rng, 60)});
+         const ops::Pool2dOptions windows{
+             .kernel = 3, .stride = dim(rng, 3), .padding = dim(rng, 2) - 1, .layout = ops::Layout::ChannelsFirst};
+         coin(rng) ? ops::max_pool2d(g, x, windows) : ops::avg_pool2d(g, x, windows);
+       })});
+  all.push_back({"sum_of_outer_and_inner", graph([=](ComputeGraph& g, Rng& rng) {
+                   ops::sum(g, g.input("x", {dim(rng, 9), dim(rng, 5), dim(rng, 90)}), {0, 2});
+                 })});
   all.push_back({"avg_pool", graph([=](ComputeGraph& g, Rng& rng) {
                    ops::avg_pool2d(g, g.input("x", {1, 5 + dim(rng, 9), 5 + dim(rng, 9), dim(rng, 40)}),
                                    {.kernel = 3, .stride = 2, .padding = 1});

@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "tunewright/core/rng.hpp"
+#include "tunewright/program/operators/attention.hpp"
 #include "tunewright/program/operators/batch_matmul.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/normalization.hpp"
+#include "tunewright/program/operators/pool.hpp"
 #include "tunewright/program/operators/reduce.hpp"
 #include "tunewright/program/operators/softmax.hpp"
 #include "tunewright/program/task.hpp"
@@ -306,6 +308,14 @@ TEST_CASE("lanes may have terms where few rows use columns whose terms are conti
   CHECK(!in_lanes({40, 17, 64}, {40, 128, 64}, true));
 }
 
+TEST_CASE("heads of attention lie side by side, and their terms are contiguous all the same") {
+  const MultiLevelTiling space;
+  const Task task = task_of([](auto& g) {
+    ops::attention_scores(g, g.input("q", {1, 1, 128}), {2, 64, 0}, g.input("k", {1, 50, 128}), {2, 64, 0});
+  });
+  CHECK(counts<schedule::Rfactor>(space.sketches(task)).back() == 1);
+}
+
 TEST_CASE("lanes of terms read the operand of the columns from a copy, or in place if its terms are contiguous") {
   const MultiLevelTiling space;
   const auto copies = [&](std::int64_t n, bool transposed, bool constant = false) {
@@ -333,6 +343,40 @@ TEST_CASE("a full reduction: plain, factored over lanes, or over threads and lan
   const auto& sketches = space.sketches(task);
   CHECK(sketches.size() == 3);
   CHECK(counts<schedule::Rfactor>(sketches) == Counts{0, 1, 2});
+}
+
+TEST_CASE("of reduction axes that lie apart in memory, the last one alone is factored") {
+  const MultiLevelTiling space;
+  const auto fuses = [&](std::vector<int> over) {
+    const auto& sketches = space.sketches(task_of([&](auto& g) { ops::sum(g, g.input("x", {40, 50, 60}), over); }));
+    std::ptrdiff_t most = 0;
+    for (const schedule::Schedule& sketch : sketches) {
+      if (count<schedule::Rfactor>(sketch) == 0) continue;
+      const auto first = std::find_if(sketch.steps.begin(), sketch.steps.end(),
+                                      [](const auto& step) { return std::holds_alternative<schedule::Rfactor>(step); });
+      most = std::max(most, std::count_if(sketch.steps.begin(), first, [](const auto& step) {
+                        return std::holds_alternative<schedule::Fuse>(step);
+                      }));
+    }
+    return most;
+  };
+  CHECK(fuses({1, 2}) == 1);
+  CHECK(fuses({0, 2}) == 0);
+  CHECK(fuses({2}) == 0);
+}
+
+TEST_CASE("a reduction that reads every second element is vectorised like one that reads all") {
+  const MultiLevelTiling space;
+  const auto lanes = [&](std::int64_t stride) {
+    const auto& sketches = space.sketches(task_of([&](auto& g) {
+      ops::max_pool2d(g, g.input("x", {1, 8, 33, 33}),
+                      {.kernel = 3, .stride = stride, .layout = ops::Layout::ChannelsFirst});
+    }));
+    return counts<schedule::Rfactor>(sketches).back();
+  };
+  CHECK(lanes(1) == 0);
+  CHECK(lanes(2) == 0);
+  CHECK(lanes(3) == 1);  // the window goes through the lanes instead
 }
 
 TEST_CASE("samples and mutations replay, lower and can be named again") {

@@ -5,6 +5,7 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -185,20 +186,58 @@ class MemoryEmitter {
     if (at.lane_part == nullptr && at.stride == 1) {
       return annotate(builder_.CreateAlignedLoad(wide, address(id, at), alignment(id)), id);
     }
-    if (at.lane_part == nullptr && at.stride == 2) return every_second(id, at, wide);
+    if (at.lane_part == nullptr && at.stride == 2) return every_second(id, at, wide, nullptr);
+    if (llvm::Value* picked = from_one_vector(id, at, type)) return picked;
     return annotate(builder_.CreateMaskedGather(wide, addresses(id, at), alignment(id), all_lanes()), id);
   }
 
-  /// Elements 0, 2, 4, ...: two loads that do not read beyond the last of them, and a shuffle.
-  [[nodiscard]] llvm::Value* every_second(loops::BufferId id, const Affine& at, llvm::Type* wide) {
+  /// Elements 0, 2, 4, ... of the lanes in `mask` (null: of all): two loads that do not read beyond the last of them,
+  /// and a shuffle.
+  [[nodiscard]] llvm::Value* every_second(loops::BufferId id, const Affine& at, llvm::Type* wide, llvm::Value* mask) {
     Affine second = at;
     second.constant += context_.lanes - 1;
-    llvm::Value* low = annotate(builder_.CreateAlignedLoad(wide, address(id, at), alignment(id)), id);
-    llvm::Value* high = annotate(builder_.CreateAlignedLoad(wide, address(id, second), alignment(id)), id);
-    llvm::SmallVector<int, 64> picked;
     const int lanes = static_cast<int>(context_.lanes);
+    const auto loaded = [&](const Affine& from, int first) -> llvm::Value* {
+      if (mask == nullptr) return annotate(builder_.CreateAlignedLoad(wide, address(id, from), alignment(id)), id);
+      // Elements in between are not read, because those beside idle lanes may lie outside the buffer.
+      llvm::SmallVector<int, 64> of_elements;
+      for (int e = first; e < first + lanes; ++e) of_elements.push_back(e % 2 == 0 ? e / 2 : lanes);
+      llvm::Value* nothing = llvm::Constant::getNullValue(mask->getType());
+      return annotate(builder_.CreateMaskedLoad(wide, address(id, from), alignment(id),
+                                                builder_.CreateShuffleVector(mask, nothing, of_elements),
+                                                llvm::Constant::getNullValue(wide)),
+                      id);
+    };
+    llvm::SmallVector<int, 64> picked;
     for (int lane = 0; lane < lanes; ++lane) picked.push_back(2 * lane < lanes ? 2 * lane : 2 * lane + 1);
-    return builder_.CreateShuffleVector(low, high, picked);
+    llvm::Value* low = loaded(at, 0);
+    return builder_.CreateShuffleVector(low, loaded(second, lanes - 1), picked);
+  }
+
+  /// Elements at known distances within one vector, as groups of channels read theirs: a load and a shuffle. Null where
+  /// distances are not known or larger.
+  [[nodiscard]] llvm::Value* from_one_vector(loops::BufferId id, const Affine& at, llvm::Type* type) {
+    const auto* distances = llvm::dyn_cast_or_null<llvm::Constant>(at.lane_part);
+    if (distances == nullptr) return nullptr;
+    llvm::SmallVector<std::int64_t, 64> offsets;
+    for (unsigned lane = 0; lane < context_.lanes; ++lane) {
+      const auto* part = llvm::dyn_cast_or_null<llvm::ConstantInt>(distances->getAggregateElement(lane));
+      if (part == nullptr) return nullptr;
+      offsets.push_back(part->getSExtValue() + static_cast<std::int64_t>(lane) * at.stride);
+    }
+    const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());
+    const std::int64_t span = *most - *least + 1;
+    if (span > static_cast<std::int64_t>(context_.lanes)) return nullptr;
+    Affine first = at;
+    first.constant += *least;
+    first.stride = 0;
+    first.lane_part = nullptr;
+    llvm::Type* wide = vector_of(type, static_cast<unsigned>(span));
+    llvm::Value* all = annotate(builder_.CreateAlignedLoad(wide, address(id, first), alignment(id)), id);
+    if (span == 1) return builder_.CreateVectorSplat(context_.lanes, all);
+    llvm::SmallVector<int, 64> picked;
+    for (const std::int64_t offset : offsets) picked.push_back(static_cast<int>(offset - *least));
+    return builder_.CreateShuffleVector(all, picked);
   }
 
   /// A load without a branch: if the uniform condition fails, it reads zeros from elsewhere.
@@ -218,10 +257,18 @@ class MemoryEmitter {
       if (mask.lanes == nullptr) return builder_.CreateAlignedLoad(wide, pointer, alignment(id));
       return builder_.CreateMaskedLoad(wide, pointer, alignment(id), mask.lanes, llvm::Constant::getNullValue(wide));
     }
+    if (at.lane_part == nullptr && at.stride == 2 && masks_vectors() && mask.lanes != nullptr &&
+        mask.uniform == nullptr)
+      return every_second(id, at, wide, values_.widen(mask.lanes));
     llvm::Value* lanes = mask.lanes;
     if (mask.uniform != nullptr) lanes = values_.both(lanes, values_.widen(mask.uniform));
     return builder_.CreateMaskedGather(wide, addresses(id, at), alignment(id), lanes,
                                        llvm::Constant::getNullValue(wide));
+  }
+
+  /// Whether a masked load of consecutive elements is one instruction.
+  [[nodiscard]] bool masks_vectors() const {
+    return context_.target.isa == Isa::Avx512 || context_.target.isa == Isa::Avx2;
   }
 
   /// Zeros for a whole vector register, read instead of memory that must not be accessed.

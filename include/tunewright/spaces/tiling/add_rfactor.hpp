@@ -60,9 +60,10 @@ TUNEWRIGHT_INLINE Derivation AddRfactor::factored(Derivation d, TensorId id, con
   const program::Operator& op = *s.state().stages[id].op;
   const std::size_t rank = op.rank();
   const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-  std::vector<IterId> reductions;
-  for (IterId axis = static_cast<IterId>(rank); axis < op.axes.size(); ++axis) reductions.push_back(axis);
-  const IterId whole = reductions.size() > 1 ? s.fuse(id, reductions) : reductions[0];
+  // Lanes are neighbours in memory: only axes that run on are divided together.
+  std::vector<IterId> run{static_cast<IterId>(op.axes.size() - 1)};
+  while (run[0] > rank && runs_on(s.state(), op, run[0] - 1)) run.insert(run.begin(), run[0] - 1);
+  const IterId whole = run.size() > 1 ? s.fuse(id, run) : run[0];
   // [outer | middle | lanes]; only the outer part is a choice.
   const std::int64_t extent = s.extents_at_root(id)[whole];
   const std::int64_t width = std::min(2 * lanes, extent);
@@ -72,8 +73,8 @@ TUNEWRIGHT_INLINE Derivation AddRfactor::factored(Derivation d, TensorId id, con
         program::ceil_div(program::ceil_div(extent, width), 4 * static_cast<std::int64_t>(target.threads));
     const std::vector<IterId> parts = s.split(id, whole, {chunk, width});
     const TensorId by_thread = s.rfactor(id, parts[0]);
-    // Reduction axes of the new stage: the middle part, then the lanes.
-    partial = s.rfactor(by_thread, static_cast<IterId>(rank + 2));
+    // The lanes are the last reduction axis of the new stage.
+    partial = s.rfactor(by_thread, static_cast<IterId>(s.state().stages[by_thread].op->axes.size() - 1));
     finish_final(d, id);
     finish_final(d, by_thread);
   } else {

@@ -51,10 +51,9 @@ TUNEWRIGHT_INLINE std::optional<IterId> ReduceInLanes::contiguous_terms(const pr
   const auto column = static_cast<program::Var>(op.rank() - 1);
   for (const program::Reads& reads : program::reads_of(op)) {
     for (const auto& access : reads.accesses) {
-      if (access.empty()) continue;
-      const std::optional<program::Var> along = access.back().as_variable();
-      const bool shared = std::none_of(access.begin(), access.end(), [&](const auto& i) { return i.uses(column); });
-      if (shared && along && *along >= op.rank()) return static_cast<IterId>(*along);
+      if (std::any_of(access.begin(), access.end(), [&](const auto& i) { return i.uses(column); })) continue;
+      for (auto axis = static_cast<program::Var>(op.rank()); axis < op.axes.size(); ++axis)
+        if (is_contiguous(access, axis)) return static_cast<IterId>(axis);
     }
   }
   return std::nullopt;
@@ -68,8 +67,7 @@ TUNEWRIGHT_INLINE std::optional<std::int64_t> ReduceInLanes::rows_of_contiguous_
       const auto uses = [&](program::Var axis) {
         return std::any_of(access.begin(), access.end(), [axis](const auto& index) { return index.uses(axis); });
       };
-      if (access.empty() || !uses(column) || access.back().as_variable() != std::optional<program::Var>(terms))
-        continue;
+      if (!uses(column) || !is_contiguous(access, terms)) continue;
       std::int64_t rows = 1;
       for (program::Var axis = 0; axis < column; ++axis) rows *= uses(axis) ? 1 : op.axes[axis].extent;
       return rows;

@@ -103,10 +103,19 @@ enum class Answer : std::uint8_t {
 /// The dimension whose index is `axis` alone.
 [[nodiscard]] std::optional<IterId> dimension_of(std::span<const program::IndexExpr> access, program::Var axis);
 
+/// Whether consecutive values of `axis` read elements that are `distance` apart: only the last index uses it, once.
+[[nodiscard]] bool is_contiguous(std::span<const program::IndexExpr> access, program::Var axis,
+                                 std::int64_t distance = 1);
+
+/// Whether every read sees `axis` and the next one as a single axis: the elements of the next one run on from one value
+/// of `axis` to the following.
+[[nodiscard]] bool runs_on(const State& state, const program::Operator& op, program::Var axis);
+
 /// Share of the work that is not padding if each axis is rounded up to its multiple.
 [[nodiscard]] double share_not_padded(const program::Operator& op, std::span<const std::int64_t> multiples);
 
-/// Whether every read that uses the last spatial axis is contiguous along it.
+/// Whether every read that uses the last spatial axis is of consecutive elements along it, or of every second one,
+/// which takes two vectors and a shuffle.
 [[nodiscard]] bool vectorizes_well(const program::Operator& op);
 
 /// The spatial axis along which every read that is strided along the last spatial axis is contiguous, as in a
@@ -289,6 +298,24 @@ TUNEWRIGHT_INLINE std::optional<IterId> dimension_of(std::span<const program::In
   return std::nullopt;
 }
 
+TUNEWRIGHT_INLINE bool is_contiguous(std::span<const program::IndexExpr> access, program::Var axis,
+                                     std::int64_t distance) {
+  if (access.empty() || !access.back().uses(axis)) return false;
+  if ((access.back() - distance * program::IndexExpr::variable(axis)).uses(axis)) return false;
+  return std::none_of(access.begin(), access.end() - 1, [axis](const auto& index) { return index.uses(axis); });
+}
+
+TUNEWRIGHT_INLINE bool runs_on(const State& state, const program::Operator& op, program::Var axis) {
+  for (const program::Reads& reads : program::reads_of(op)) {
+    const std::vector<std::int64_t> extents = state.stages[reads.tensor].op->shape();
+    for (const auto& access : reads.accesses) {
+      const auto outer = dimension_of(access, axis), inner = dimension_of(access, axis + 1);
+      if (!outer || !inner || *inner != *outer + 1 || extents[*inner] != op.axes[axis + 1].extent) return false;
+    }
+  }
+  return true;
+}
+
 TUNEWRIGHT_INLINE double share_not_padded(const program::Operator& op, std::span<const std::int64_t> multiples) {
   double share = 1;
   for (std::size_t a = 0; a < multiples.size(); ++a) {
@@ -304,10 +331,8 @@ TUNEWRIGHT_INLINE bool vectorizes_well(const program::Operator& op) {
   bool well = true;
   for (const program::Reads& reads : program::reads_of(op)) {
     for (const auto& access : reads.accesses) {
-      for (std::size_t i = 0; i < access.size(); ++i) {
-        if (!access[i].uses(last)) continue;
-        well = well && i + 1 == access.size() && access[i].is_affine() && access[i].coefficient(last) == 1;
-      }
+      const bool uses = std::any_of(access.begin(), access.end(), [&](const auto& index) { return index.uses(last); });
+      well = well && (!uses || is_contiguous(access, last) || is_contiguous(access, last, 2));
     }
   }
   return well;

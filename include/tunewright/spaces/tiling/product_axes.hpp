@@ -136,10 +136,7 @@ TUNEWRIGHT_INLINE std::optional<ProductAxes> product_axes(const program::Operato
   axes.column_dimension = dimension_of(columns->indices, column);
   axes.columns_are_neighbours = axes.column_dimension && *axes.column_dimension + 1 == columns->indices.size();
   for (auto depth = static_cast<program::Var>(op.rank()); depth < op.axes.size(); ++depth) {
-    const program::IndexExpr& last = rows->indices.back();
-    const bool alone = std::none_of(rows->indices.begin(), rows->indices.end() - 1,
-                                    [depth](const program::IndexExpr& index) { return index.uses(depth); });
-    if (!alone || last.coefficient(depth) != 1 || !uses_axis(*columns, depth)) continue;
+    if (!is_contiguous(rows->indices, depth) || !uses_axis(*columns, depth)) continue;
     const std::int64_t extent = op.axes[depth].extent;
     const std::int64_t sums = padded ? program::ceil_div(extent, intrinsic.k) : extent / intrinsic.k;
     axes.steps = intrinsic.steps > 1 ? share(sums, intrinsic.steps) : 1;

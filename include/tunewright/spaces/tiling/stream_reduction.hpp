@@ -21,10 +21,6 @@ namespace tunewright::spaces::tiling {
 struct ReduceInStreams {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
-
- private:
-  /// The first spatial axis from which on all spatial axes are contiguous, like a single axis, in every read.
-  static IterId first_contiguous_axis(const State& state, const program::Operator& op);
 };
 
 }  // namespace tunewright::spaces::tiling
@@ -51,24 +47,6 @@ TUNEWRIGHT_INLINE Answer ReduceInStreams::meets(const Derivation& d, TensorId id
              : Answer::Skip;
 }
 
-TUNEWRIGHT_INLINE IterId ReduceInStreams::first_contiguous_axis(const State& state, const program::Operator& op) {
-  const auto last = static_cast<IterId>(op.rank() - 1);
-  IterId first = 0;
-  for (const program::Reads& reads : program::reads_of(op)) {
-    const std::vector<std::int64_t> extents = state.stages[reads.tensor].op->shape();
-    for (const auto& access : reads.accesses) {
-      IterId axis = last;
-      while (axis > first) {
-        const auto outer = dimension_of(access, axis - 1), inner = dimension_of(access, axis);
-        if (!outer || !inner || *inner != *outer + 1 || extents[*inner] != op.axes[axis].extent) break;
-        --axis;
-      }
-      first = std::max(first, axis);
-    }
-  }
-  return first;
-}
-
 TUNEWRIGHT_INLINE void ReduceInStreams::apply(Derivation d, TensorId id, const Target& target,
                                               std::vector<Derivation>& out) const {
   ScheduleBuilder& s = d.builder;
@@ -79,7 +57,8 @@ TUNEWRIGHT_INLINE void ReduceInStreams::apply(Derivation d, TensorId id, const T
   constexpr std::int64_t page_bytes = 4096;
   const std::int64_t row_bytes = op.axes[last].extent * static_cast<std::int64_t>(program::size_in_bytes(op.type));
   const bool short_rows = row_bytes < page_bytes && op.axes[last].extent % lanes == 0 && readers(s.state(), id).empty();
-  const IterId first = short_rows ? first_contiguous_axis(s.state(), op) : last;
+  IterId first = last;
+  while (short_rows && first > 0 && runs_on(s.state(), op, first - 1)) --first;
   std::vector<IterId> outer, run;
   for (IterId axis = 0; axis <= last; ++axis) (axis < first ? outer : run).push_back(axis);
   const IterId whole = run.size() > 1 ? s.fuse(id, run) : last;
