@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -179,20 +180,28 @@ inline std::string to_line(const IndexEntry& entry) {
   return line + "}\n";
 }
 
-/// Writes index.jsonl anew, a line for each of `tasks` that something was measured of, and returns these.
+/// Writes a line of index.jsonl for each of `tasks` that something was measured of, and returns these. Lines of other
+/// tasks, which were collected before, are kept.
 inline std::vector<IndexEntry> write_index(const std::filesystem::path& folder, std::span<const CollectedTask> tasks) {
   std::vector<IndexEntry> index;
   std::string text;
+  std::set<std::string> fresh;  // lines up to the name of the journal
+  const auto name_in = [](const std::string& line) { return line.substr(0, line.find(',')); };
   for (const CollectedTask& task : tasks) {
     IndexEntry entry = index_entry(folder, task);
     if (entry.programs == 0) continue;
     text += to_line(entry);
+    fresh.insert(name_in(to_line(entry)));
     index.push_back(std::move(entry));
   }
-  // Processes that share the folder may do so at a time; readers find one of their files whole.
   const std::filesystem::path written = folder / "index.jsonl",
                               draft = folder / ("index." + std::to_string(::getpid()));
-  std::ofstream(draft) << text;
+  std::ifstream before(written);
+  std::string kept;
+  for (std::string line; std::getline(before, line);)
+    if (fresh.count(name_in(line)) == 0) kept += line + '\n';
+  // Processes that share the folder may do so at a time; readers find one of their files whole.
+  std::ofstream(draft) << kept << text;
   std::filesystem::rename(draft, written);
   return index;
 }

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -98,6 +101,20 @@ TEST_CASE("the index counts programs, faults and seconds, and tells spread and r
   CHECK(std::filesystem::exists(folder / "index.jsonl"));
   CHECK(bench::summary(index).find("\n    1         4       1       0        3.0           4.0         2.00") !=
         std::string::npos);
+
+  // A later collection of another task keeps the line, and the same one replaces it.
+  const auto lines = [&] {
+    std::ifstream in(folder / "index.jsonl");
+    return std::count(std::istreambuf_iterator<char>(in), {}, '\n');
+  };
+  const bench::CollectedFiles others(folder, missing.task);
+  data::Journal journal{{.path = others.measured.string()}};
+  journal.describe(missing.task);
+  journal.append(record(missing.task, 1, 1e-3));
+  CHECK(bench::write_index(folder, std::vector{missing}).size() == 1);
+  CHECK(lines() == 2);
+  CHECK(bench::write_index(folder, std::vector{collected, missing}).size() == 2);
+  CHECK(lines() == 2);
 
   CHECK(bench::draw_records(files.measured, 10, Rng(1)).size() == 3);
   CHECK(bench::draw_records(files.measured, 2, Rng(1)) == bench::draw_records(files.measured, 2, Rng(1)));
