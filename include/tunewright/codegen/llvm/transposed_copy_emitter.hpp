@@ -101,12 +101,13 @@ class TransposedCopyEmitter : EmissionParts {
 
   /// Block number `index` of the vectors `first`, `first` + `step`, ...
   [[nodiscard]] llvm::Value* gathered_blocks(const Rows& vectors, unsigned first, unsigned step, unsigned index) {
-    Rows parts;
-    for (unsigned v = first; v < vectors.size(); v += step) {
+    const auto block_of = [&](unsigned v) {
       llvm::SmallVector<int, block> mask;
       for (unsigned lane = 0; lane < block; ++lane) mask.push_back(static_cast<int>(index * block + lane));
-      parts.push_back(builder_.CreateShuffleVector(vectors[v], mask));
-    }
+      return builder_.CreateShuffleVector(vectors[v], mask);
+    };
+    Rows parts{block_of(first)};
+    for (unsigned v = first + step; v < vectors.size(); v += step) parts.push_back(block_of(v));
     while (parts.size() > 1) {
       Rows joined;
       for (std::size_t p = 0; p < parts.size(); p += 2) {
