@@ -150,7 +150,8 @@ TUNEWRIGHT_INLINE ObjectCode::ObjectCode(std::span<const char> object, const std
   const auto table = std::find_if(file.sections.begin(), file.sections.end(),
                                   [](const Elf64_Shdr& section) { return section.sh_type == SHT_SYMTAB; });
   if (table == file.sections.end()) throw file.wrong("has no symbols");
-  std::vector<Elf64_Sym> symbols(table->sh_size / sizeof(Elf64_Sym));
+  // The file bounds the table before memory is reserved for it.
+  std::vector<Elf64_Sym> symbols(file.part(table->sh_offset, table->sh_size).size() / sizeof(Elf64_Sym));
   for (std::size_t s = 0; s < symbols.size(); ++s)
     symbols[s] = file.at<Elf64_Sym>(File::offset(table->sh_offset, s, sizeof(Elf64_Sym)));
   const Elf64_Shdr& symbol_names = file.section(table->sh_link);

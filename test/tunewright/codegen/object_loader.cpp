@@ -2,8 +2,13 @@
 #include "tunewright/codegen/object_loader.hpp"
 
 #include <doctest/doctest.h>
+#include <elf.h>
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -75,6 +80,23 @@ TEST_CASE("what cannot be linked is refused by name") {
   const std::string text = "no object file at all, but long enough to hold the header of one, which has 64 bytes";
   CHECK(test::refusal<std::invalid_argument>([&] { const ObjectCode code(text, "kernel"); }).find("no object file") !=
         std::string::npos);
+}
+
+TEST_CASE("a symbol table beyond the end of the file is refused before memory is reserved for it") {
+  const codegen::Kernel kernel = kernel_of("");
+  std::vector<char> changed = *kernel.object;
+  Elf64_Ehdr header;
+  std::memcpy(&header, changed.data(), sizeof header);
+  for (std::size_t s = 0; s < header.e_shnum; ++s) {
+    char* const at = changed.data() + header.e_shoff + s * sizeof(Elf64_Shdr);
+    Elf64_Shdr section;
+    std::memcpy(&section, at, sizeof section);
+    if (section.sh_type == SHT_SYMTAB) section.sh_size = std::uint64_t{1} << 62;
+    std::memcpy(at, &section, sizeof section);
+  }
+  CHECK(test::refusal<std::invalid_argument>([&] {
+          const ObjectCode code(changed, kernel.symbol);
+        }).find("truncated") != std::string::npos);
 }
 
 TEST_CASE("a truncated or changed object file is refused or loaded, never read beyond its end") {
