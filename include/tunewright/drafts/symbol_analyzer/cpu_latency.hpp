@@ -272,9 +272,9 @@ TUNEWRIGHT_INLINE void CpuAnalysis::find_trimmed(CpuSymbols& s, const loops::Sta
                                                  std::size_t tile) const {
   const program::Operator& op = **statement.op;
   for (std::size_t axis = 0; axis < op.rank() && s.sizes <= s.tiles.size() / 2; ++axis) {
-    const LoopSet moved_by = footprint_.moved_by(axis) >> tile;
+    const LoopSet moved_by = footprint_.moved_by(axis) & ~NestReader::outermost(tile);
     if (moved_by == 0) continue;
-    const loops::LoopSummary& innermost = reader_.open()[tile + static_cast<std::size_t>(std::bit_width(moved_by)) - 1];
+    const loops::LoopSummary& innermost = reader_.open()[static_cast<std::size_t>(std::bit_width(moved_by)) - 1];
     if (innermost.kind != loops::LoopKind::Unrolled) continue;
     const std::int64_t reach = reader_.summary().indices.range(statement.axis_values[axis]).max + 1;
     const std::int64_t extent = op.axes[axis].extent, size = innermost.extent;

@@ -324,7 +324,7 @@ TUNEWRIGHT_INLINE void GpuHierarchy::add(const loops::StatementSummary& s) {
   if (cooperative) {
     const std::size_t outside = reader_.allocated_at(store.buffer);
     const double barriers = target.stages > 1 ? 0.5 : 1;
-    k.alone += barriers * m_->barrier * reader_.iterations(own & ((LoopSet{1} << outside) - 1));
+    k.alone += barriers * m_->barrier * reader_.iterations(own & NestReader::outermost(outside));
   }
   if (update) add_shared_reduction(k, warps);
 }

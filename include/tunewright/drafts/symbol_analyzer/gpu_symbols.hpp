@@ -188,7 +188,7 @@ TUNEWRIGHT_INLINE void GpuSymbolReader::add_symbols(const loops::StatementSummar
   const bool copy_to_shared = found.shared_bytes > 0 && found.flops == 0;
 
   const std::size_t outside = reader_.allocated_at(store.buffer);
-  const LoopSet inside = outside < 64 ? ~LoopSet{0} << outside : 0;
+  const LoopSet inside = ~NestReader::outermost(outside);
   const LoopSet in_block = once_a_thread | around.threads;
   footprint_.vary(copy_to_shared ? in_block & (inside | ~around.own) : in_block);
   for (const StatementFootprint::Access& a : footprint_.accesses()) {

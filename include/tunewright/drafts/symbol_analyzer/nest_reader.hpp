@@ -71,7 +71,11 @@ class NestReader {
   [[nodiscard]] LoopSet loops_of(loops::LoopKind kind) const { return of_kind_[static_cast<std::size_t>(kind)]; }
   [[nodiscard]] LoopSet block_loops() const;
   [[nodiscard]] LoopSet thread_loops() const;
-  [[nodiscard]] LoopSet all_loops() const { return depth_ == max_depth ? ~LoopSet{0} : (LoopSet{1} << depth_) - 1; }
+  [[nodiscard]] LoopSet all_loops() const { return outermost(depth_); }
+  /// The `count` outermost loops; a shift by the number of bits would be undefined.
+  [[nodiscard]] static LoopSet outermost(std::size_t count) {
+    return count >= max_depth ? ~LoopSet{0} : (LoopSet{1} << count) - 1;
+  }
   /// Product of the extents of loops.
   [[nodiscard]] double iterations(LoopSet set) const;
 
