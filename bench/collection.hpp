@@ -2,8 +2,8 @@
 #pragma once
 
 #include <unistd.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tunewright/core/hash.hpp"
@@ -26,6 +27,7 @@
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/graph.hpp"
+#include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
 #include "tunewright/stats/robust.hpp"
 
@@ -39,10 +41,13 @@
 /// machines may be copied into one.
 namespace tunewright::bench {
 
+/// Networks by name, and how often each runs a task.
+using Occurrences = std::map<std::string, double>;
+
 /// A task of the dataset, and whose it is.
 struct CollectedTask {
   Task task;
-  std::vector<std::string> networks;  ///< that have it
+  Occurrences networks;
 };
 
 /// The tasks of `networks` on each of `targets`, each once, by target and in the order in which networks need them.
@@ -58,8 +63,7 @@ inline std::vector<CollectedTask> tasks_of(std::span<const networks::Network> ne
       for (const WeightedTask& part : networks::partition(network, target).tasks) {
         const auto [at, is_new] = place.try_emplace(stable_hash(part.task), tasks.size());
         if (is_new) tasks.push_back({part.task, {}});
-        std::vector<std::string>& names = tasks[at->second].networks;
-        if (names.empty() || names.back() != network.name) names.push_back(network.name);
+        tasks[at->second].networks[network.name] += part.weight;
       }
     }
   }
@@ -156,12 +160,8 @@ inline std::string to_line(const IndexEntry& entry) {
   add("isa", name(task.target.isa));
   add("threads", task.target.threads);
   add("flops", task.flops);
-  line += ", \"networks\": [";
-  for (std::size_t i = 0; i < entry.task.networks.size(); ++i) {
-    if (i > 0) line += ", ";
-    json::write(line, std::string_view(entry.task.networks[i]));
-  }
-  line += ']';
+  line += ", \"networks\": ";
+  json::write_object(line, entry.task.networks);
   add("programs", entry.programs);
   line += ", \"faults\": {";
   for (const auto& [fault, count] : entry.faults) {
@@ -204,6 +204,43 @@ inline std::vector<IndexEntry> write_index(const std::filesystem::path& folder, 
   std::ofstream(draft) << kept << text;
   std::filesystem::rename(draft, written);
   return index;
+}
+
+/// Whose the journals of a collection are, by their files below the folder, as its index tells. Throws
+/// `std::runtime_error` for a folder without an index, and `FormatError` for a line that is none of an index.
+inline std::map<std::string, Occurrences> read_index(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "index.jsonl";
+  std::ifstream in(path);
+  if (!in)
+    throw std::runtime_error("there is no " + path.string() + "; `collect --out=" + folder.string() +
+                             "` writes it when it ends");
+  std::map<std::string, Occurrences> networks;
+  std::size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    std::string file;
+    Occurrences of_file;
+    try {
+      json::Scanner scanner(line);
+      scanner.object([&](std::string_view key) {
+        if (key == "file")
+          file = scanner.string();
+        else if (key == "networks")
+          scanner.object([&](std::string_view name) {
+            std::string network(name);  // the scanner's own, until the next one
+            of_file[std::move(network)] = scanner.number();
+          });
+        else
+          scanner.skip_value();
+      });
+      scanner.expect_end();
+      if (file.empty() || of_file.empty()) scanner.fail("expected a file and its networks");
+    } catch (const FormatError& error) {
+      throw FormatError(path.string() + ":" + std::to_string(number) + ": " + error.what());
+    }
+    networks[file] = std::move(of_file);
+  }
+  return networks;
 }
 
 /// Sums for people, a line a target and one of all: tasks, programs, failures, seconds, how far apart programs of a

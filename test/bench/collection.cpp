@@ -4,8 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -52,7 +55,8 @@ TEST_CASE("a task of two networks is collected once, on every target") {
   const auto tasks = bench::tasks_of(networks, targets);
   const std::size_t each = networks::partition(networks[0], targets[0]).tasks.size();
   REQUIRE(tasks.size() == 2 * each);
-  CHECK(tasks.front().networks == std::vector<std::string>{"a", "b"});
+  const double times = networks::partition(networks[0], targets[0]).tasks.front().weight;
+  CHECK(tasks.front().networks == bench::Occurrences{{"a", times}, {"b", times}});
   CHECK(tasks.front().task.target.threads == 1);
   CHECK(tasks.back().task.target.threads == 2);
   CHECK_THROWS_AS(static_cast<void>(bench::tasks_of({}, targets)), std::invalid_argument);
@@ -81,9 +85,9 @@ TEST_CASE("the index counts programs, faults and seconds, and tells spread and r
   write(files.measured, {record(task, 1, 1e-3), record(task, 2, 4e-3), record(task, 3, 0), record(task, 4, 2e-3)});
   write(files.again, {record(task, 1, 1.1e-3), record(task, 2, 4e-3), record(task, 4, 1e-3), record(task, 9, 1)});
 
-  const bench::CollectedTask collected{task, {"a"}};
+  const bench::CollectedTask collected{task, {{"a", 1}, {"b", 3}}};
   const bench::CollectedTask missing{
-      program::make_task("other", program::operators::matmul_graph({.m = 8, .n = 8, .k = 9}), task.target), {"a"}};
+      program::make_task("other", program::operators::matmul_graph({.m = 8, .n = 8, .k = 9}), task.target), {{"a", 1}}};
   const auto index = bench::write_index(folder, std::vector{collected, missing});
   REQUIRE(index.size() == 1);
   const bench::IndexEntry& entry = index.front();
@@ -98,7 +102,7 @@ TEST_CASE("the index counts programs, faults and seconds, and tells spread and r
   CHECK(bench::repeatability(entry.repeated) == doctest::Approx(0.1));
   CHECK(bench::repeatability({}) == 0);
   CHECK(bench::to_line(entry).find("\"faults\": {\"wrong_result\": 1}, \"partly\": 0") != std::string::npos);
-  CHECK(std::filesystem::exists(folder / "index.jsonl"));
+  CHECK(bench::read_index(folder) == std::map<std::string, bench::Occurrences>{{entry.file, {{"a", 1}, {"b", 3}}}});
   CHECK(bench::summary(index).find("\n    1         4       1       0        3.0           4.0         2.00") !=
         std::string::npos);
 
@@ -118,4 +122,22 @@ TEST_CASE("the index counts programs, faults and seconds, and tells spread and r
 
   CHECK(bench::draw_records(files.measured, 10, Rng(1)).size() == 3);
   CHECK(bench::draw_records(files.measured, 2, Rng(1)) == bench::draw_records(files.measured, 2, Rng(1)));
+}
+
+TEST_CASE("a folder without an index, and lines that are none of an index, are refused by name") {
+  const support::TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
+  CHECK_THROWS_WITH_AS(static_cast<void>(bench::read_index(folder)), doctest::Contains("writes it when it ends"),
+                       std::runtime_error);
+  const auto with = [&](const char* second) {
+    std::ofstream(folder / "index.jsonl") << "{\"file\": \"a.jsonl\", \"networks\": {\"n\": 2}}\n" << second << '\n';
+    return bench::read_index(folder);
+  };
+  CHECK(with(R"({"networks": {"m": 1, "n": 2}, "file": "b.jsonl", "programs": 4})").at("b.jsonl") ==
+        bench::Occurrences{{"m", 1}, {"n", 2}});
+  for (const char* bad : {R"({"file": "b.jsonl", "networks": ["n"]})", R"({"file": "b.jsonl", "networks": {}})",
+                          R"({"networks": {"n": 1}})", R"({"file": "b.jsonl", "networks": {"n": 1})", ""}) {
+    CAPTURE(bad);
+    CHECK_THROWS_WITH_AS(static_cast<void>(with(bad)), doctest::Contains("index.jsonl:2: "), FormatError);
+  }
 }
