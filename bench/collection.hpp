@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "collection_index.hpp"
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/rng.hpp"
@@ -27,7 +28,6 @@
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/graph.hpp"
-#include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
 #include "tunewright/stats/robust.hpp"
 
@@ -40,9 +40,6 @@
 /// Targets and tasks are named by `stable_hash`, of what the machine says of itself, so that folders of several
 /// machines may be copied into one.
 namespace tunewright::bench {
-
-/// Networks by name, and how often each runs a task.
-using Occurrences = std::map<std::string, double>;
 
 /// A task of the dataset, and whose it is.
 struct CollectedTask {
@@ -204,43 +201,6 @@ inline std::vector<IndexEntry> write_index(const std::filesystem::path& folder, 
   std::ofstream(draft) << kept << text;
   std::filesystem::rename(draft, written);
   return index;
-}
-
-/// Whose the journals of a collection are, by their files below the folder, as its index tells. Throws
-/// `std::runtime_error` for a folder without an index, and `FormatError` for a line that is none of an index.
-inline std::map<std::string, Occurrences> read_index(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "index.jsonl";
-  std::ifstream in(path);
-  if (!in)
-    throw std::runtime_error("there is no " + path.string() + "; `collect --out=" + folder.string() +
-                             "` writes it when it ends");
-  std::map<std::string, Occurrences> networks;
-  std::size_t number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    std::string file;
-    Occurrences of_file;
-    try {
-      json::Scanner scanner(line);
-      scanner.object([&](std::string_view key) {
-        if (key == "file")
-          file = scanner.string();
-        else if (key == "networks")
-          scanner.object([&](std::string_view name) {
-            std::string network(name);  // the scanner's own, until the next one
-            of_file[std::move(network)] = scanner.number();
-          });
-        else
-          scanner.skip_value();
-      });
-      scanner.expect_end();
-      if (file.empty() || of_file.empty()) scanner.fail("expected a file and its networks");
-    } catch (const FormatError& error) {
-      throw FormatError(path.string() + ":" + std::to_string(number) + ": " + error.what());
-    }
-    networks[file] = std::move(of_file);
-  }
-  return networks;
 }
 
 /// Sums for people, a line a target and one of all: tasks, programs, failures, seconds, how far apart programs of a
