@@ -7,17 +7,21 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "../collection.hpp"
 #include "recorded_files.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
 #include "tunewright/data/auto_scheduler_programs.hpp"
+#include "tunewright/data/read_journals.hpp"
 #include "tunewright/features/dataflow.hpp"
 #include "tunewright/features/joined.hpp"
 #include "tunewright/features/per_statement.hpp"
 #include "tunewright/features/primitives.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
 
 namespace tunewright::study {
 
@@ -79,12 +83,69 @@ void append_logs(RecordedPrograms& to, const std::filesystem::path& root, const 
   }
 }
 
+// The networks of a task, by the name that its journal has in a collection.
+const bench::Occurrences& networks_of(const Task& task, const std::filesystem::path& folder,
+                                      const std::map<std::string, bench::Occurrences>& index) {
+  const std::string file = bench::CollectedFiles(folder, task).measured.lexically_relative(folder).string();
+  const auto known = index.find(file);
+  if (known == index.end()) {
+    throw std::runtime_error((folder / "index.jsonl").string() + " has no " + file + ", the journal of '" + task.name +
+                             "'; journals keep the names that `collect` gives them");
+  }
+  return known->second;
+}
+
+RecordedPrograms collected_programs(const std::filesystem::path& folder, const Selection& selection, const Rng& rng) {
+  std::map<std::string, std::vector<std::string>> of_target;
+  const std::map<std::string, bench::Occurrences> index = bench::read_index(folder);
+  for (const auto& [file, networks] : index)
+    of_target[std::filesystem::path(file).parent_path().string()].push_back(folder / file);
+  std::vector<std::string> paths;
+  for (auto& [target, own] : of_target) {
+    rng.split(1).shuffle(std::span(own));
+    if (selection.tasks > 0 && selection.tasks < own.size()) own.resize(selection.tasks);
+    std::sort(own.begin(), own.end());
+    paths.insert(paths.end(), own.begin(), own.end());
+  }
+  const spaces::MultiLevelTiling space;
+  const auto read = [&](const auto& featurizer) { return data::read_journals(paths, space, featurizer); };
+  data::JournalDataset all;
+  switch (selection.rows) {
+    case Selection::Rows::Statements: all = read(features::PerStatement{}); break;
+    case Selection::Rows::StatementsAndDataflow:
+      all = read(features::Joined<features::PerStatement, features::Dataflow>{});
+      break;
+    case Selection::Rows::Steps: all = read(features::Primitives::cpu()); break;
+  }
+
+  RecordedPrograms programs;
+  programs.left_out = all.report.undescribed + all.report.skipped();
+  const std::vector<std::vector<std::size_t>> groups = all.dataset.by_group();
+  std::vector<std::size_t> taken;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    const Task& task = all.tasks[group];
+    const std::size_t first = groups[group].front();
+    programs.networks[all.dataset.tasks[all.dataset.task[first]].name] = networks_of(task, folder, index);
+    all.dataset.targets[all.dataset.target[first]] = bench::folder_name(task.target);
+    std::vector<std::size_t> described;
+    for (const std::size_t i : groups[group])
+      if (!all.dataset.x.program(i).empty()) described.push_back(i);
+    if (!selection.first) rng.split(2).split(group).shuffle(std::span(described));
+    if (described.size() > selection.records) described.resize(selection.records);
+    std::sort(described.begin(), described.end());
+    taken.insert(taken.end(), described.begin(), described.end());
+  }
+  programs.records = all.dataset.subset(taken);
+  return programs;
+}
+
 }  // namespace
 
 RecordedPrograms recorded_programs(const std::filesystem::path& root, const std::string& which,
                                    const Selection& selection, std::uint64_t seed) {
   RecordedPrograms programs;
   const Rng rng(seed);
+  if (which == collection_folder) return collected_programs(root / collection_folder, selection, rng.split(14));
   if (which != "x86") {
     append_logs(programs, root, "roller-tvm-logs/v100/ansor", "V100", selection, rng.split(11));
     append_logs(programs, root, "roller-tvm-logs/k80/ansor", "K80", selection, rng.split(12));

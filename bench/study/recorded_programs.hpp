@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "network_choice.hpp"
 #include "task_results.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/dataset.hpp"
@@ -32,15 +33,19 @@ struct Selection {
   Rows rows = Rows::Statements;
 };
 
-/// Records of auto_scheduler logs in the order of measurement. Programs that cannot be rebuilt are left out
-/// and counted.
+/// Records of auto_scheduler logs, or of a collection, in the order of measurement. Programs that cannot be rebuilt are
+/// left out and counted.
 struct RecordedPrograms {
   data::Dataset records;  ///< x: as `Selection::rows` says: 164 columns, 188, or 22
   std::size_t left_out = 0;
+  NetworksOfTasks networks{};  ///< of a collection
 };
 
-/// The records below the folders of the V100 and the K80 ("gpu"), of the x86 machine ("x86"), or of all ("all").
-/// Needs the library study_support.
+/// The folder below the data that holds a collection: what `collect` measures.
+inline constexpr const char* collection_folder = "collection";
+
+/// The records below the folders of the V100 and the K80 ("gpu"), of the x86 machine ("x86"), of these ("all"), or of a
+/// collection ("collection"), whose targets are called as their folders are. Needs the library study_support.
 RecordedPrograms recorded_programs(const std::filesystem::path& root, const std::string& which,
                                    const Selection& selection, std::uint64_t seed);
 
