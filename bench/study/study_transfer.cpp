@@ -15,7 +15,8 @@
 // network, m = 1 starts at the source every time. `fine_tune` starts at the source every time at a tenth of the
 // learning rate, `fine_tune_on` goes on from the last network.
 //
-// Data are named <source>_to_<target>_<same or new tasks>: a task is a shape by a template. Counters, of each task (in
+// Data are named <source>_to_<target>_<same or new tasks>: a task is a shape by a template. DIR/collection, where there
+// is one, is a collection; each two of its targets are pairs. Counters, of each task (in
 // kernel-tuner-hub a kernel on a pair of devices, which has models of its own):
 //   pairwise_accuracy, top5    on the programs held back
 //   gain_over_scratch          accuracy minus that from scratch with as many labels, by the network or the trees,
@@ -29,10 +30,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "../collection_index.hpp"
 #include "recorded_programs.hpp"
 #include "task_results.hpp"
 #include "tunewright/adaptations/coral.hpp"
@@ -271,15 +274,27 @@ std::vector<Data> all_data(const study::Options& options) {
   for (const std::string kind : {"conv", "depthwise"})
     autotvm("autotvm_K80_to_V100_" + kind, "roller-tvm-logs/k80/autotvm/" + kind,
             "roller-tvm-logs/v100/autotvm/" + kind);
-  const auto programs = std::make_shared<data::Dataset>();
-  for (const auto& [source, target] : {std::pair("K80", "V100"), std::pair("V100", "K80")}) {
-    const auto read = [=, records = options.number("records", 700), source = source, target = target] {
-      if (programs->size() == 0) *programs = study::recorded_programs(root, "gpu", {.records = records}, 1).records;
-      return study::auto_scheduler_on_two_devices(*programs, source, target);
-    };
-    const std::string name = std::string("auto_scheduler_") + source + "_to_" + target;
-    all.push_back({name + "_same_tasks", Tasks::Same, {read}});
-    all.push_back({name + "_new_tasks", Tasks::New, {read}});
+  const auto programs = [&](const std::string& pool, const std::string& prefix, const std::set<std::string>& targets) {
+    const auto records = std::make_shared<data::Dataset>();
+    for (const std::string& source : targets) {
+      for (const std::string& target : targets) {
+        if (source == target) continue;
+        const auto read = [=, most = options.number("records", 700)] {
+          if (records->size() == 0) *records = study::recorded_programs(root, pool, {.records = most}, 1).records;
+          return study::programs_on_two_devices(*records, source, target);
+        };
+        const std::string name = prefix + source + "_to_" + target;
+        all.push_back({name + "_same_tasks", Tasks::Same, {read}});
+        all.push_back({name + "_new_tasks", Tasks::New, {read}});
+      }
+    }
+  };
+  programs("gpu", "auto_scheduler_", {"K80", "V100"});
+  if (std::filesystem::is_directory(root / study::collection_folder)) {
+    std::set<std::string> targets;
+    for (const auto& [file, networks] : bench::read_index(root / study::collection_folder))
+      targets.insert(std::filesystem::path(file).parent_path().string());
+    programs("collection", "collection_", targets);
   }
   return all;
 }

@@ -142,9 +142,9 @@ inline TwoDevices kernel_on_two_devices(const std::filesystem::path& root, const
   return both;
 }
 
-/// The tasks that auto_scheduler's logs of the V100 and of the K80 share, described by their statements.
-inline TwoDevices auto_scheduler_on_two_devices(const data::Dataset& all, const std::string& source,
-                                                const std::string& target) {
+/// The tasks that programs of two targets share.
+inline TwoDevices programs_on_two_devices(const data::Dataset& all, const std::string& source,
+                                          const std::string& target) {
   std::vector<std::set<std::uint32_t>> of_device(2);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string& device = all.targets[all.target[i]];
