@@ -31,6 +31,7 @@ mkdir -p "$out"
 # Options that a study has on its page, before those of the command line, which so have the last word.
 options_of() {
   case $1 in
+    study_collection) echo '--benchmark_filter=^(chance|gbdt|labels|(mlp|pattern_aware)_quick_other_networks)' ;;
     study_label_curve) echo --records=400 ;;
     study_models) echo --records=30 --threads=1 ;;
     study_models_networks) echo --records=30 --tasks=20 --first_tasks=5 --seeds=2 ;;
