@@ -187,8 +187,9 @@ inline std::vector<IndexEntry> write_index(const std::filesystem::path& folder, 
   for (const CollectedTask& task : tasks) {
     IndexEntry entry = index_entry(folder, task);
     if (entry.programs == 0) continue;
-    text += to_line(entry);
-    fresh.insert(name_in(to_line(entry)));
+    const std::string line = to_line(entry);
+    fresh.insert(name_in(line));
+    text += line;
     index.push_back(std::move(entry));
   }
   const std::filesystem::path written = folder / "index.jsonl",

@@ -61,7 +61,7 @@ TEST_CASE("an empty side of a split is refused") {
 }
 
 TEST_CASE("latency of a network sums the fastest of the highest scores by occurrences") {
-  // Of the first task the best is 1 s, of the second 2 s: 3 + 2 = 5 s with three occurrences of the first.
+  // The fastest programs take 1 s and 2 s: three occurrences of the first task and one of the second take 5 s.
   const std::vector<ScoredTask> tasks{{3, {0.1F, 0.9F, 0.5F}, {1, 4, 2}}, {1, {0.7F, 0.2F, 0.7F}, {6, 2, 3}}};
   CHECK(study::relative_latency(tasks, 1) == doctest::Approx((3 * 4 + 6) / 5.0));
   CHECK(study::relative_latency(tasks, 2) == doctest::Approx((3 * 2 + 3) / 5.0));

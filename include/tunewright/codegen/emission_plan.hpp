@@ -57,6 +57,8 @@ class EmissionPlan {
   /// The vectors of a vectorised loop from iteration `from` on: full ones, then the rest, as one vector with idle lanes
   /// if that replaces several and they can be masked, otherwise in descending powers of two.
   [[nodiscard]] std::vector<Chunk> chunks(const loops::Loop& loop, std::int64_t from = 0) const;
+  /// Whether a masked load of consecutive elements is one instruction.
+  [[nodiscard]] bool masks_vectors() const noexcept { return target_.isa == Isa::Avx512 || target_.isa == Isa::Avx2; }
   /// Whether the loop becomes straight-line code.
   [[nodiscard]] bool is_static(const loops::Loop& loop) const;
 
@@ -123,6 +125,10 @@ class EmissionPlan {
 }  // namespace tunewright::codegen
 
 #if TUNEWRIGHT_DEFINES(codegen)
+
+#include <optional>
+
+#include "tunewright/loops/tensor_operands.hpp"
 
 namespace tunewright::codegen {
 
@@ -281,13 +287,13 @@ TUNEWRIGHT_INLINE const loops::IndexExpr& EmissionPlan::target_offset(const loop
 }
 
 TUNEWRIGHT_INLINE bool EmissionPlan::can_mask(const loops::Body& body, loops::Var var) {
+  if (!masks_vectors()) return false;
   const bool masks_all = target_.isa == Isa::Avx512;
-  if (!masks_all && target_.isa != Isa::Avx2) return false;
   bool can = true;
   loops::for_each_statement(body, [&](const loops::Statement& s) {
     const auto consecutive = [&](const loops::IndexExpr& offset, std::size_t bytes) {
-      const bool moves = offset.uses(var);
-      return !moves || (!(offset - loops::IndexExpr::variable(var)).uses(var) && (masks_all || bytes >= 4));
+      const std::optional<std::int64_t> step = loops::stride(offset, var);
+      return step && (*step == 0 || (*step == 1 && (masks_all || bytes >= 4)));
     };
     can = can && (masks_all || s.kind != loops::Statement::Kind::Assign) &&
           consecutive(target_offset(s), program::size_in_bytes(nest_.buffers[s.target].type));

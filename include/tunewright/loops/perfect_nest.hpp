@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <variant>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace tunewright::loops {
 
 /// The loops of a perfect nest, outermost first.
 [[nodiscard]] std::vector<const Loop*> perfect_loops(const Node& node);
+
+/// Lets a loop of a perfect nest, over `from`, go over `to` instead: iteration i of `to` is iteration `begin` + i.
+void rebind(const LoopNest& nest, Node& node, Var from, Var to, std::int64_t begin = 0);
 
 /// Whether the loops of a perfect nest are the statement's innermost ones: those of a tensor instruction, unrolled or
 /// vectorized loops, then reductions, or one plain loop if there are none of these.
@@ -55,6 +59,22 @@ TUNEWRIGHT_INLINE std::vector<const Loop*> perfect_loops(const Node& node) {
     current = &loop->body[0];
   }
   return loops;
+}
+
+TUNEWRIGHT_INLINE void rebind(const LoopNest& nest, Node& node, Var from, Var to, std::int64_t begin) {
+  const auto renamed = [&](const IndexExpr& e) {
+    return e.substitute(
+        [&](Var v) { return v == from ? IndexExpr::variable(to) + IndexExpr(begin) : IndexExpr::variable(v); },
+        [&](Var v) { return nest.range_of(v); });
+  };
+  Node* current = &node;
+  while (auto* loop = std::get_if<Loop>(&current->content)) {
+    if (loop->var == from) loop->var = to;
+    current = &loop->body[0];
+  }
+  auto& statement = std::get<Statement>(current->content);
+  for (IndexExpr& value : statement.axis_values) value = renamed(value);
+  for (Guard& guard : statement.guards) guard.value = renamed(guard.value);
 }
 
 TUNEWRIGHT_INLINE bool is_innermost(const Node& node) {

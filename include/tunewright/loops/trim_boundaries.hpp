@@ -180,20 +180,7 @@ TUNEWRIGHT_INLINE void BoundaryTrimming::remove_guard(Body& nodes, const Guard& 
 TUNEWRIGHT_INLINE void BoundaryTrimming::shorten(Body& nodes, const Edge& edge) {
   const auto shorter = static_cast<Var>(nest_.variables.size());
   nest_.variables.push_back({nest_.variables[edge.var].name, edge.left});
-  const auto renamed = [&](const IndexExpr& e) {
-    return e.substitute([&](Var v) { return IndexExpr::variable(v == edge.var ? shorter : v); },
-                        [this](Var v) { return nest_.range_of(v); });
-  };
-  for (Node& node : nodes) {
-    Node* current = &node;
-    while (auto* loop = std::get_if<Loop>(&current->content)) {
-      if (loop->var == edge.var) loop->var = shorter;
-      current = &loop->body[0];
-    }
-    Statement& statement = std::get<Statement>(current->content);
-    for (IndexExpr& value : statement.axis_values) value = renamed(value);
-    for (Guard& guard : statement.guards) guard.value = renamed(guard.value);
-  }
+  for (Node& node : nodes) rebind(nest_, node, edge.var, shorter);
 }
 
 }  // namespace tunewright::loops::detail

@@ -151,19 +151,7 @@ TUNEWRIGHT_INLINE std::int64_t SumTrimming::iterations_in_full(const Loop& loop,
 TUNEWRIGHT_INLINE Node SumTrimming::part(Node node, Var loop, std::int64_t begin, std::int64_t end) {
   const auto shorter = static_cast<Var>(nest_.variables.size());
   nest_.variables.push_back({nest_.variables[loop].name, end - begin});
-  const auto renamed = [&](const IndexExpr& e) {
-    return e.substitute(
-        [&](Var v) { return v == loop ? IndexExpr::variable(shorter) + IndexExpr(begin) : IndexExpr::variable(v); },
-        [this](Var v) { return nest_.range_of(v); });
-  };
-  Node* current = &node;
-  while (auto* inner = std::get_if<Loop>(&current->content)) {
-    if (inner->var == loop) inner->var = shorter;
-    current = &inner->body[0];
-  }
-  auto& statement = std::get<Statement>(current->content);
-  for (IndexExpr& value : statement.axis_values) value = renamed(value);
-  for (Guard& guard : statement.guards) guard.value = renamed(guard.value);
+  rebind(nest_, node, loop, shorter, begin);
   return node;
 }
 

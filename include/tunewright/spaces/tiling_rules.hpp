@@ -183,13 +183,7 @@ TUNEWRIGHT_INLINE Derivation MultiLevelTilingWithFusion::fused(Derivation d, Ten
     copy.push_back(s.follow_split(reader, static_cast<IterId>(axis), tiled.split_steps[axis],
                                   static_cast<std::uint32_t>(vectorized ? spatial_levels - 1 : fuse_level)));
   }
-  std::vector<IterId> order;
-  for (std::size_t l = 0; l < fuse_level; ++l) {
-    for (const IterId iter : level(copy, l)) order.push_back(iter);
-  }
-  for (const std::vector<IterId>& axis : copy)
-    order.insert(order.end(), axis.begin() + static_cast<std::ptrdiff_t>(fuse_level), axis.end());
-  s.reorder(reader, order);
+  s.reorder(reader, outer_levels_first(copy, fuse_level));
   s.vectorize(reader, copy.back().back());
   compute_in_tile(s, id, reader, copy, fuse_level);
   cache_operands(s, id, tiled, target);

@@ -92,11 +92,13 @@ struct EmissionContext {
   /// Enters a chunk of a vectorised loop, and returns the binding of its variable.
   [[nodiscard]] Binding start_of(const EmissionPlan::Chunk& chunk) {
     lanes = static_cast<unsigned>(chunk.lanes);
-    active_lanes = static_cast<unsigned>(chunk.active);
+    idle_lanes = static_cast<unsigned>(chunk.lanes - chunk.active);
     return {lanes > 1 ? Binding::Kind::Lanes : Binding::Kind::Constant, chunk.start, nullptr, false, depth};
   }
-  void leave_chunk() { lanes = active_lanes = 1; }
-  [[nodiscard]] bool has_idle_lanes() const { return active_lanes < lanes; }
+  void leave_chunk() {
+    lanes = 1;
+    idle_lanes = 0;
+  }
   /// The binding of a loop variable to its first value.
   [[nodiscard]] Binding first_value() const { return {Binding::Kind::Constant, 0, nullptr, false, depth}; }
 
@@ -112,9 +114,9 @@ struct EmissionContext {
   std::vector<const loops::Guard*> satisfied;  ///< guards that are known to hold here
   KnownValues known;
   LoadedElements loaded;
-  unsigned lanes = 1;         ///< of the surrounding vectorised loop; 1 in scalar code
-  unsigned active_lanes = 1;  ///< the first lanes, which have an iteration of the loop
-  unsigned depth = 0;         ///< number of surrounding loops that are emitted as loops
+  unsigned lanes = 1;       ///< of the surrounding vectorised loop; 1 in scalar code
+  unsigned idle_lanes = 0;  ///< the last lanes, which have no iteration of the loop
+  unsigned depth = 0;       ///< number of surrounding loops that are emitted as loops
 };
 
 }  // namespace tunewright::codegen::llvm_backend

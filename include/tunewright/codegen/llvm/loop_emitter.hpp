@@ -204,7 +204,7 @@ class LoopEmitter {
     const std::int64_t full = plan_.extent(loop.var) / lanes;
     const Binding saved = context_.bindings[loop.var];
     plan_.set_extent(plan_.chunk_variable(), full);
-    context_.lanes = context_.active_lanes = static_cast<unsigned>(lanes);
+    context_.lanes = static_cast<unsigned>(lanes);
     context_.bindings[loop.var] = {Binding::Kind::Lanes, 0, nullptr, true, context_.depth};
     emit_serial(plan_.chunk_variable(), builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(full)),
                 [&] { emit_body(loop.body); });

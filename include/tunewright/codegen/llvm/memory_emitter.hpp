@@ -257,18 +257,13 @@ class MemoryEmitter {
       if (mask.lanes == nullptr) return builder_.CreateAlignedLoad(wide, pointer, alignment(id));
       return builder_.CreateMaskedLoad(wide, pointer, alignment(id), mask.lanes, llvm::Constant::getNullValue(wide));
     }
-    if (at.lane_part == nullptr && at.stride == 2 && masks_vectors() && mask.lanes != nullptr &&
+    if (at.lane_part == nullptr && at.stride == 2 && context_.plan.masks_vectors() && mask.lanes != nullptr &&
         mask.uniform == nullptr)
       return every_second(id, at, wide, values_.widen(mask.lanes));
     llvm::Value* lanes = mask.lanes;
     if (mask.uniform != nullptr) lanes = values_.both(lanes, values_.widen(mask.uniform));
     return builder_.CreateMaskedGather(wide, addresses(id, at), alignment(id), lanes,
                                        llvm::Constant::getNullValue(wide));
-  }
-
-  /// Whether a masked load of consecutive elements is one instruction.
-  [[nodiscard]] bool masks_vectors() const {
-    return context_.target.isa == Isa::Avx512 || context_.target.isa == Isa::Avx2;
   }
 
   /// Zeros for a whole vector register, read instead of memory that must not be accessed.

@@ -59,7 +59,7 @@ class StatementEmitter : EmissionParts {
 
   /// Whether the statement may write all elements of its vector, whatever its guards say.
   [[nodiscard]] bool may_write_all(const loops::Statement& s) const {
-    return s.may_overcompute && plan_.of(s).target_holds_all && !context_.has_idle_lanes();
+    return s.may_overcompute && plan_.of(s).target_holds_all && context_.idle_lanes == 0;
   }
 
   /// Emits `then` under the condition; null means always.
@@ -85,7 +85,7 @@ class StatementEmitter : EmissionParts {
     const StatementPlan& plan = plan_.of(s);
     const std::size_t rank = nest_.buffers[s.target].shape.size();
     StatementConditions result;
-    if (context_.has_idle_lanes()) result.lanes = values_.first_lanes(context_.active_lanes);
+    if (context_.idle_lanes > 0) result.lanes = values_.first_lanes(context_.lanes - context_.idle_lanes);
     for (std::size_t g = 0; g < s.guards.size(); ++g) {
       const loops::Guard& guard = s.guards[g];
       if (spatial_only && guard.axis >= rank) continue;
@@ -160,7 +160,7 @@ class StatementEmitter : EmissionParts {
       return;
     }
     if (across) value = expressions_.across_lanes(combiner, type, value);
-    const bool holds_all = plan.target_holds_all && !context_.has_idle_lanes();
+    const bool holds_all = plan.target_holds_all && context_.idle_lanes == 0;
     llvm::Value* old = memory_.load(s.target, at, {nullptr, across || holds_all ? nullptr : c.lanes});
     memory_.store(s.target, at, expressions_.combine(combiner, type, old, value), across ? nullptr : store_mask);
   }

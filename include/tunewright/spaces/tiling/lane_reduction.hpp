@@ -113,11 +113,7 @@ TUNEWRIGHT_INLINE Derivation ReduceInLanes::factored(Derivation d, TensorId id, 
   std::vector<std::vector<IterId>> copy;
   for (IterId axis = 0; axis + 1 < tiled.spatial.size(); ++axis)
     copy.push_back(s.follow_split(outermost, axis, tiled.split_steps[axis], static_cast<std::uint32_t>(fuse_level)));
-  std::vector<IterId> order;
-  for (std::size_t l = 0; l < fuse_level; ++l) {
-    for (const IterId iter : level(copy, l)) order.push_back(iter);
-  }
-  for (const std::vector<IterId>& axis : copy) order.push_back(axis.back());
+  std::vector<IterId> order = outer_levels_first(copy, fuse_level);
   const auto lane = static_cast<IterId>(tiled.spatial.size() - 1);
   if (outermost == id) order.push_back(lane);
   s.reorder(outermost, order);

@@ -31,6 +31,8 @@ inline constexpr std::size_t reduction_levels = 2;
 Tiled tile(ScheduleBuilder& s, TensorId id);
 
 std::vector<IterId> level(const std::vector<std::vector<IterId>>& parts, std::size_t index);
+/// The first `levels` levels of all axes, then what is left of each axis.
+std::vector<IterId> outer_levels_first(const std::vector<std::vector<IterId>>& parts, std::size_t levels);
 
 /// Schedules the copy of an operand. If the vectorized axis of the tile moves along the operand, it is stored panel by
 /// panel, in the order in which the tiles read it: its dimension along that axis follows the tiling. If that is not the
@@ -97,6 +99,17 @@ TUNEWRIGHT_INLINE std::vector<IterId> level(const std::vector<std::vector<IterId
   std::vector<IterId> iters;
   for (const std::vector<IterId>& axis : parts) iters.push_back(axis[index]);
   return iters;
+}
+
+TUNEWRIGHT_INLINE std::vector<IterId> outer_levels_first(const std::vector<std::vector<IterId>>& parts,
+                                                         std::size_t levels) {
+  std::vector<IterId> order;
+  for (std::size_t l = 0; l < levels; ++l) {
+    for (const IterId iter : level(parts, l)) order.push_back(iter);
+  }
+  for (const std::vector<IterId>& axis : parts)
+    order.insert(order.end(), axis.begin() + static_cast<std::ptrdiff_t>(levels), axis.end());
+  return order;
 }
 
 TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
