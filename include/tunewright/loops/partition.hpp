@@ -47,11 +47,6 @@ class Partition {
   /// transposed tile, and the condition can hold.
   bool is_hoisting_place(const Node& node, const Statement& statement) const;
 
-  /// Whether `node` is a loop around a vectorised one of as many iterations, at most those of a vector, that copies an
-  /// operand whose elements lie side by side along the former only. Code generators transpose such tiles in registers,
-  /// if no guard divides them.
-  [[nodiscard]] bool transposes(const Node& node) const;
-
   [[nodiscard]] bool can_hold(const std::vector<Guard>& conditions) const;
 
   /// The guards of `statement` with the loops of `node` at their worst values: one condition per side.
@@ -73,7 +68,6 @@ class Partition {
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/perfect_nest.hpp"
-#include "tunewright/loops/tensor_operands.hpp"
 
 namespace tunewright::loops::detail {
 
@@ -133,24 +127,7 @@ TUNEWRIGHT_INLINE Branch Partition::branch_on(std::vector<Guard> conditions, Bod
 }
 
 TUNEWRIGHT_INLINE bool Partition::is_hoisting_place(const Node& node, const Statement& statement) const {
-  return (is_innermost(node) || transposes(node)) && can_hold(worst_case(node, statement));
-}
-
-TUNEWRIGHT_INLINE bool Partition::transposes(const Node& node) const {
-  const std::vector<const Loop*> loops = perfect_loops(node);
-  const Statement* s = only_statement(node);
-  if (s == nullptr || s->kind != Statement::Kind::Assign || loops.size() != 2 || loops[0]->kind != LoopKind::Serial ||
-      loops[1]->kind != LoopKind::Vectorized)
-    return false;
-  constexpr std::int64_t most_lanes = 16;
-  const std::int64_t rows = nest_.variables[loops[0]->var].extent;
-  if (rows != nest_.variables[loops[1]->var].extent || rows > most_lanes) return false;
-  bool across = false;
-  program::visit(s->op->body, [&](const program::ExprNode& read) {
-    if (read.op != program::Op::Load || nest_.buffer_of[read.tensor] == LoopNest::no_buffer) return;
-    across = across || runs_across(load_offset(nest_, *s, read), loops[0]->var, loops[1]->var);
-  });
-  return across;
+  return (is_innermost(node) || transposes(nest_, node)) && can_hold(worst_case(node, statement));
 }
 
 TUNEWRIGHT_INLINE bool Partition::can_hold(const std::vector<Guard>& conditions) const {

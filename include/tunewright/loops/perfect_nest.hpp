@@ -26,6 +26,11 @@ void rebind(const LoopNest& nest, Node& node, Var from, Var to, std::int64_t beg
 /// vectorized loops, then reductions, or one plain loop if there are none of these.
 [[nodiscard]] bool is_innermost(const Node& node);
 
+/// Whether `node` is a loop around a vectorised one of as many iterations, at most those of a vector, that copies an
+/// operand whose elements lie side by side along the former only. Code generators transpose such tiles in registers, if
+/// no guard divides them.
+[[nodiscard]] bool transposes(const LoopNest& nest, const Node& node);
+
 /// The last node of the group that begins at `first`: an initialisation and the next loop, if that updates the same
 /// buffer, are a group.
 [[nodiscard]] std::size_t last_of_group(const Body& body, std::size_t first);
@@ -35,6 +40,8 @@ void rebind(const LoopNest& nest, Node& node, Var from, Var to, std::int64_t beg
 #if TUNEWRIGHT_DEFINES(loops)
 
 #include <utility>
+
+#include "tunewright/loops/tensor_operands.hpp"
 
 namespace tunewright::loops {
 
@@ -88,6 +95,23 @@ TUNEWRIGHT_INLINE bool is_innermost(const Node& node) {
   while (begin > 0 && loops[begin - 1]->reduction && loops[begin - 1]->kind == LoopKind::Serial) --begin;
   if (begin == loops.size() && begin > 0 && loops[begin - 1]->kind == LoopKind::Serial) --begin;
   return begin == 0;
+}
+
+TUNEWRIGHT_INLINE bool transposes(const LoopNest& nest, const Node& node) {
+  const std::vector<const Loop*> loops = perfect_loops(node);
+  const Statement* s = only_statement(node);
+  if (s == nullptr || s->kind != Statement::Kind::Assign || loops.size() != 2 || loops[0]->kind != LoopKind::Serial ||
+      loops[1]->kind != LoopKind::Vectorized)
+    return false;
+  constexpr std::int64_t most_lanes = 16;
+  const std::int64_t rows = nest.variables[loops[0]->var].extent;
+  if (rows != nest.variables[loops[1]->var].extent || rows > most_lanes) return false;
+  bool across = false;
+  program::visit(s->op->body, [&](const program::ExprNode& read) {
+    if (read.op != program::Op::Load || nest.buffer_of[read.tensor] == LoopNest::no_buffer) return;
+    across = across || runs_across(load_offset(nest, *s, read), loops[0]->var, loops[1]->var);
+  });
+  return across;
 }
 
 TUNEWRIGHT_INLINE std::size_t last_of_group(const Body& body, std::size_t first) {

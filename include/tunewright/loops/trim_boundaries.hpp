@@ -28,7 +28,7 @@ class BoundaryTrimming {
   void run(Body& body);
 
  private:
-  /// A guard `outer + var < extent`, where `var` is the variable of an unrolled loop of the tile.
+  /// A guard `outer + var < extent`, where `var` is the variable of an unrolled or vectorized loop of the tile.
   struct Edge {
     Guard guard;
     Var var = 0;
@@ -42,7 +42,8 @@ class BoundaryTrimming {
   [[nodiscard]] Body trimmed(Body nodes);
 
   [[nodiscard]] std::optional<Edge> find_edge(const Body& nodes) const;
-  [[nodiscard]] std::optional<Edge> edge_of(const Guard& guard, const std::vector<const Loop*>& loops) const;
+  [[nodiscard]] std::optional<Edge> edge_of(const Guard& guard, const std::vector<const Loop*>& loops,
+                                            bool may_overcompute) const;
 
   static void remove_guard(Body& nodes, const Guard& guard);
 
@@ -56,8 +57,10 @@ class BoundaryTrimming {
 
 /// Returns the nest with trimmed boundaries. Semantics are unchanged; each axis at most doubles the copies of a tile.
 ///
-/// Only unrolled loops are trimmed: lanes of a vectorized loop beyond the axis cost nothing, and a serial loop gains
-/// little. Nests with a tensor instruction are not divided, because `TensorStatements` expects one nest per product.
+/// Unrolled and vectorized loops are trimmed. Of several vectors in a tile, some may have no element within the axis,
+/// and masks of a loop of known length are constants. If a statement may overcompute, lanes beyond the axis need no
+/// mask, so its vectors stay whole. A serial loop gains little. Nests with a tensor instruction are not divided, because
+/// `TensorStatements` expects one nest per product.
 [[nodiscard]] LoopNest trim_boundaries(LoopNest nest);
 
 }  // namespace tunewright::loops
@@ -83,7 +86,9 @@ TUNEWRIGHT_INLINE void BoundaryTrimming::run(Body& body) {
       run(branch->otherwise);
     } else if (auto* loop = std::get_if<Loop>(&body[n].content)) {
       const std::size_t last = last_of_group(body, n);
-      if (only_statement(body[last]) == nullptr || !is_innermost(body[last])) {
+      if (transposes(nest_, body[n])) {
+        // Full tiles are transposed in registers, so their loops stay together.
+      } else if (only_statement(body[last]) == nullptr || !is_innermost(body[last])) {
         run(loop->body);
       } else if (!only_statement(body[last])->guards.empty()) {
         Body tile;
@@ -128,25 +133,28 @@ TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::find_e
   const std::vector<const Loop*> loops = perfect_loops(nodes.back());
   if (std::any_of(loops.begin(), loops.end(), [](const Loop* loop) { return loop->intrinsic != nullptr; }))
     return std::nullopt;
-  for (const Guard& guard : only_statement(nodes.back())->guards) {
-    if (std::optional<Edge> edge = edge_of(guard, loops)) return edge;
+  const Statement& statement = *only_statement(nodes.back());
+  for (const Guard& guard : statement.guards) {
+    if (std::optional<Edge> edge = edge_of(guard, loops, statement.may_overcompute)) return edge;
   }
   return std::nullopt;
 }
 
-TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::edge_of(
-    const Guard& guard, const std::vector<const Loop*>& loops) const {
+TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::edge_of(const Guard& guard,
+                                                                                  const std::vector<const Loop*>& loops,
+                                                                                  bool may_overcompute) const {
   if (guard.axis == Guard::zero_term || guard.below || !guard.above) return std::nullopt;
   Edge edge{guard, 0, guard.value};
-  const Loop* unrolled = nullptr;
+  const Loop* of_tile = nullptr;
   for (const Loop* loop : loops) {
     if (!guard.value.uses(loop->var)) continue;
-    const bool counts_one = guard.value.coefficient(loop->var) == 1 && loop->kind == LoopKind::Unrolled;
-    if (!counts_one || unrolled != nullptr) return std::nullopt;
-    unrolled = loop;
+    const bool is_trimmed =
+        loop->kind == LoopKind::Unrolled || (loop->kind == LoopKind::Vectorized && !may_overcompute);
+    if (!is_trimmed || guard.value.coefficient(loop->var) != 1 || of_tile != nullptr) return std::nullopt;
+    of_tile = loop;
   }
-  if (unrolled == nullptr) return std::nullopt;
-  edge.var = unrolled->var;
+  if (of_tile == nullptr) return std::nullopt;
+  edge.var = of_tile->var;
   edge.outer -= IndexExpr::variable(edge.var);
   if (edge.outer.uses(edge.var)) return std::nullopt;
 

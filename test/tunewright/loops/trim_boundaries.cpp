@@ -110,15 +110,29 @@ TEST_CASE("two axes: a corner is trimmed along both") {
   CHECK(interpreted(trimmed) == interpreted(plain));
 }
 
-TEST_CASE("vectorized and serial loops keep their guards") {
+TEST_CASE("a vectorized loop is trimmed to the last elements, a serial one keeps its guard") {
   for (const bool vectorized : {false, true}) {
     ScheduleBuilder s(program::operators::matmul_graph({.m = 4, .n = 10, .k = 2}));
     const auto j = s.split(2, 1, {4});
     s.reorder(2, {0, j[0], 2, j[1]});
     if (vectorized) s.vectorize(2, j[1]);
     const loops::LoopNest plain = loops::lower(s.schedule());
-    CHECK(loops::to_string(loops::trim_boundaries(plain)) == loops::to_string(plain));
+    const loops::LoopNest trimmed = loops::trim_boundaries(plain);
+    CHECK((loops::to_string(trimmed).find("for j.1 in 0..2 vectorized") != std::string::npos) == vectorized);
+    CHECK((guards(trimmed.body) == 0) == vectorized);
+    CHECK(interpreted(trimmed) == interpreted(plain));
   }
+}
+
+TEST_CASE("vectors that may overcompute stay whole") {
+  ScheduleBuilder s(program::operators::matmul_graph({.m = 4, .n = 10, .k = 2}));
+  const program::TensorId local = s.cache_write(2, schedule::Scope::Local);
+  const auto j = s.split(local, 1, {4});
+  s.reorder(local, {0, j[0], 2, j[1]});
+  s.vectorize(local, j[1]);
+  const loops::LoopNest plain = loops::lower(s.schedule());
+  CHECK(loops::to_string(plain).find("where") != std::string::npos);
+  CHECK(loops::to_string(loops::trim_boundaries(plain)) == loops::to_string(plain));
 }
 
 TEST_CASE("where tiles of a part do not divide it, what is left is not known and guards stay") {
