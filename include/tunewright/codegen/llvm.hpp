@@ -98,6 +98,7 @@ class LlvmCompiler {
 #include "tunewright/codegen/llvm/module.hpp"
 #include "tunewright/codegen/llvm/pass_gate.hpp"
 #include "tunewright/codegen/llvm/processor.hpp"
+#include "tunewright/codegen/store_in_output.hpp"
 #include "tunewright/loops/prepare_for_codegen.hpp"
 
 namespace tunewright::codegen {
@@ -133,7 +134,7 @@ struct LlvmCompiler::State {
 
 TUNEWRIGHT_INLINE std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const loops::LoopNest& guarded,
                                                                            llvm::LLVMContext& context, Kernel* kernel) {
-  const loops::LoopNest nest = loops::prepare_for_codegen(guarded);
+  const loops::LoopNest nest = loops::prepare_for_codegen(store_in_output(guarded, target));
   const auto start = Clock::now();
   auto module = std::make_unique<llvm::Module>(nest.name, context);
   backend.prepare(llvm::wrap(module.get()));

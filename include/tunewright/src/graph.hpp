@@ -154,6 +154,7 @@
 #include "tunewright/codegen/object_loader.hpp"
 #include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/codegen/static_library.hpp"
+#include "tunewright/codegen/store_in_output.hpp"
 #include "tunewright/codegen/streamed_stores.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(sandbox)

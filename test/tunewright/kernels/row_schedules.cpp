@@ -47,8 +47,8 @@ Graph sum(std::vector<std::int64_t> shape, int axis) {
   return graph_of([&](auto& g) { ops::sum(g, g.input("x", shape), {axis}); });
 }
 
-/// Draws and mutants of `graph`'s space that are wrong, on every instruction set of this machine. The second cache is
-/// so small that small tensors exceed it.
+/// Draws and mutants of `graph`'s space that are wrong, on every instruction set of this machine. The first two
+/// caches are so small that short rows and small tensors exceed them.
 std::size_t wrong_schedules(const Graph& graph, std::size_t draws) {
   const spaces::MultiLevelTiling space;
   std::size_t wrong = 0;
@@ -56,6 +56,7 @@ std::size_t wrong_schedules(const Graph& graph, std::size_t draws) {
     Target target = host_target().with_threads(2);
     if (!contains(target.isa, isa)) continue;
     target = target.with_isa(isa);
+    target.l1_bytes = 256;
     target.l2_bytes = 4096;
     const Task task = program::make_task("rows", graph, target);
     Rng rng(17);
