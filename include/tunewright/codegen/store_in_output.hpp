@@ -16,9 +16,9 @@
 namespace tunewright::codegen {
 
 /// Moves temporaries of threads into the output of an elementwise statement that reads them last, element by element.
-/// Semantics are unchanged. Only temporaries larger than the first-level cache of `target` are moved, since smaller ones
-/// cost nothing there, and only to outputs that fit into its last-level cache: larger ones are better written once,
-/// around the caches (`streamed_buffers`). Cost: linear in the statements for each temporary.
+/// Semantics are unchanged. Only temporaries larger than the first-level cache of `target` are moved, since smaller
+/// ones cost nothing there, and only to outputs that fit into its last-level cache: larger ones are better written
+/// once, around the caches (`streamed_buffers`). Cost: linear in the statements for each temporary.
 [[nodiscard]] loops::LoopNest store_in_output(loops::LoopNest nest, const Target& target);
 
 }  // namespace tunewright::codegen

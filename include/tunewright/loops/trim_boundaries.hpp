@@ -59,8 +59,8 @@ class BoundaryTrimming {
 ///
 /// Unrolled and vectorized loops are trimmed. Of several vectors in a tile, some may have no element within the axis,
 /// and masks of a loop of known length are constants. If a statement may overcompute, lanes beyond the axis need no
-/// mask, so its vectors stay whole. A serial loop gains little. Nests with a tensor instruction are not divided, because
-/// `TensorStatements` expects one nest per product.
+/// mask, so its vectors stay whole. A serial loop gains little. Nests with a tensor instruction are not divided,
+/// because `TensorStatements` expects one nest per product.
 [[nodiscard]] LoopNest trim_boundaries(LoopNest nest);
 
 }  // namespace tunewright::loops
