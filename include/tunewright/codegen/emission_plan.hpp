@@ -54,8 +54,9 @@ class EmissionPlan {
     std::int64_t lanes = 1;
     std::int64_t active = 1;  ///< the first lanes, which have an iteration; the others access no memory
   };
-  /// The vectors of a vectorised loop from iteration `from` on: full ones, then the rest, as one vector with idle lanes
-  /// if that replaces several and they can be masked, otherwise in descending powers of two.
+  /// The vectors of a vectorised loop from iteration `from` on: full ones, then the rest, as the narrowest vector that
+  /// holds it if idle lanes can be masked, otherwise in descending powers of two. Narrow, since processors take hundreds
+  /// of cycles for a masked load whose idle lanes lie in a page that may not be read, as behind the end of a buffer.
   [[nodiscard]] std::vector<Chunk> chunks(const loops::Loop& loop, std::int64_t from = 0) const;
   /// Whether a masked load of consecutive elements is one instruction.
   [[nodiscard]] bool masks_vectors() const noexcept { return target_.isa == Isa::Avx512 || target_.isa == Isa::Avx2; }
@@ -157,10 +158,11 @@ TUNEWRIGHT_INLINE std::vector<EmissionPlan::Chunk> EmissionPlan::chunks(const lo
   std::vector<Chunk> list;
   for (std::int64_t at = from; at < extent;) {
     const std::int64_t left = extent - at;
-    const bool one_part = std::has_single_bit(static_cast<std::uint64_t>(left));
     std::int64_t width = lanes;
-    if (left < lanes && (one_part || !masked_[loop.var]))
-      width = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(left)));
+    if (left < lanes) {
+      const auto rest = static_cast<std::uint64_t>(left);
+      width = static_cast<std::int64_t>(masked_[loop.var] ? std::bit_ceil(rest) : std::bit_floor(rest));
+    }
     list.push_back({at, width, std::min(width, left)});
     at += width;
   }

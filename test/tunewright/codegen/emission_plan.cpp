@@ -96,10 +96,12 @@ TEST_CASE("what is left of a vectorised loop is one vector with idle lanes, wher
   };
   CHECK(widths(Isa::Avx512, 14, true) == Widths{{16, 14}});
   CHECK(widths(Isa::Avx512, 14, false) == Widths{{16, 14}});
-  CHECK(widths(Isa::Avx512, 24, true) == Widths{{16, 16}, {8, 8}});  // a part of its own
-  CHECK(widths(Isa::Avx512, 35, true) == Widths{{16, 16}, {16, 16}, {16, 3}});
+  CHECK(widths(Isa::Avx512, 24, true) == Widths{{16, 16}, {8, 8}});            // a part of its own
+  CHECK(widths(Isa::Avx512, 35, true) == Widths{{16, 16}, {16, 16}, {4, 3}});  // the narrowest that holds the rest
+  CHECK(widths(Isa::Avx512, 21, true) == Widths{{16, 16}, {8, 5}});
   CHECK(widths(Isa::Avx512, 14, true, 2) == Widths{{8, 8}, {4, 4}, {2, 2}});  // every second element
   CHECK(widths(Isa::Avx2, 14, true) == Widths{{8, 8}, {8, 6}});
+  CHECK(widths(Isa::Avx2, 11, true) == Widths{{8, 8}, {4, 3}});
   CHECK(widths(Isa::Avx2, 14, false) == Widths{{8, 8}, {4, 4}, {2, 2}});
   CHECK(widths(Isa::Sse42, 7, true) == Widths{{4, 4}, {2, 2}, {1, 1}});
 }
