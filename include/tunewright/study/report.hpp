@@ -262,8 +262,9 @@ inline void write_targets(const Comparison& comparison, std::ostream& out) {
     for (std::size_t p = 0; p < comparison.problems().size(); ++p)
       runs.push_back({comparison.courses(r, p), targets[p]});
     out << "# " << comparison.recipes()[r] << "\n# seconds reached\n";
+    const RunningTimeDistribution reached(runs, Effort::Seconds);
     double share = 0;
-    for (const auto& step : RunningTimeDistribution(runs, Effort::Seconds).steps()) {
+    for (const auto& step : reached.steps()) {
       out << step.effort << ' ' << 100 * share << '\n' << step.effort << ' ' << 100 * step.share << '\n';
       share = step.share;
     }

@@ -102,7 +102,8 @@ TEST_CASE("pairs of several problems are pooled") {
   const study::RunningTimeDistribution of(problems, Effort::Trials);
   CHECK(points(of) == std::vector<std::pair<double, double>>{{2, 0.25}, {4, 0.5}});
   const std::vector<double> out_of_reach{0.01};
-  CHECK(study::RunningTimeDistribution({runs, out_of_reach}, Effort::Trials).steps().empty());
+  const study::RunningTimeDistribution unreached({runs, out_of_reach}, Effort::Trials);
+  CHECK(unreached.steps().empty());
   CHECK(study::RunningTimeDistribution({runs, out_of_reach}, Effort::Trials).within(1e9) == 0);
   CHECK(test::refusal([] { return study::RunningTimeDistribution({runs, {}}, Effort::Trials); }).find("0 pairs") !=
         std::string::npos);
