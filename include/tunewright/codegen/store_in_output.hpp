@@ -17,8 +17,8 @@ namespace tunewright::codegen {
 
 /// Moves temporaries of threads into the output of an elementwise statement that reads them last, element by element.
 /// Semantics are unchanged. Only temporaries larger than the first-level cache of `target` are moved, since smaller
-/// ones cost nothing there, and only to outputs that fit into its last-level cache: larger ones are better written
-/// once, around the caches (`streamed_buffers`). Cost: linear in the statements for each temporary.
+/// ones cost nothing there, and not to outputs that outgrow the caches: those are better written once, around them
+/// (`streamed_buffers`). Cost: linear in the statements for each temporary.
 [[nodiscard]] loops::LoopNest store_in_output(loops::LoopNest nest, const Target& target);
 
 }  // namespace tunewright::codegen
@@ -33,6 +33,7 @@ namespace tunewright::codegen {
 #include <variant>
 #include <vector>
 
+#include "tunewright/codegen/streamed_stores.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/loops/perfect_nest.hpp"
 #include "tunewright/program/expr.hpp"
@@ -41,10 +42,7 @@ namespace tunewright::codegen::detail {
 
 class OutputStorage {
  public:
-  OutputStorage(loops::LoopNest& nest, const Target& target)
-      : nest_(nest),
-        least_bytes_(static_cast<std::int64_t>(target.l1_bytes)),
-        most_output_bytes_(static_cast<std::int64_t>(std::max(target.l2_bytes, target.l3_bytes))) {}
+  OutputStorage(loops::LoopNest& nest, const Target& target) : nest_(nest), target_(target) {}
 
   /// Moves temporaries that are allocated inside the loops of `body`.
   void run(loops::Body& body) {
@@ -67,7 +65,7 @@ class OutputStorage {
   /// Moves a temporary that is allocated in `body`; returns whether it may be moved.
   [[nodiscard]] bool move(loops::BufferId id, loops::Body& body) {
     const loops::Buffer& temporary = nest_.buffers[id];
-    if (!is_plain(temporary) || temporary.bytes() <= least_bytes_) return false;
+    if (!is_plain(temporary) || temporary.bytes() <= static_cast<std::int64_t>(target_.l1_bytes)) return false;
     const auto reads_it = [&](const loops::Node& node) { return !reading(node, temporary.tensor).empty(); };
     const auto last = std::find_if(body.rbegin(), body.rend(), reads_it);
     if (last == body.rend()) return false;
@@ -131,7 +129,7 @@ class OutputStorage {
   [[nodiscard]] bool may_replace(const Statement& result, const loops::Buffer& temporary) const {
     const loops::Buffer& output = nest_.buffers[result.target];
     if (result.kind != Statement::Kind::Assign || output.role != loops::BufferRole::Output ||
-        output.type != temporary.type || output.bytes() > most_output_bytes_ || !output.packing.empty() ||
+        output.type != temporary.type || outgrows_caches(nest_, result.target, target_) || !output.packing.empty() ||
         writers(result.target) != 1)
       return false;
     bool may = true;
@@ -179,8 +177,7 @@ class OutputStorage {
   }
 
   loops::LoopNest& nest_;
-  std::int64_t least_bytes_;
-  std::int64_t most_output_bytes_;
+  const Target& target_;
 };
 
 }  // namespace tunewright::codegen::detail

@@ -13,7 +13,11 @@
 /// would do: c = a + b reads a, b and c, and writes c.
 namespace tunewright::codegen {
 
-/// The buffers that may be written around the caches, by `BufferId`: outputs larger than the last-level cache that no
+/// Whether little of an output would be found in the caches after the kernel: it takes half of the last-level cache at
+/// least, and the arguments of the kernel together exceed it by a quarter.
+[[nodiscard]] bool outgrows_caches(const loops::LoopNest& nest, loops::BufferId output, const Target& target);
+
+/// The buffers that may be written around the caches, by `BufferId`: outputs that outgrow the caches and that no
 /// statement reads or adds to. None for targets other than x86-64.
 [[nodiscard]] std::vector<bool> streamed_buffers(const loops::LoopNest& nest, const Target& target);
 
@@ -33,12 +37,20 @@ namespace tunewright::codegen {
 
 namespace tunewright::codegen {
 
+TUNEWRIGHT_INLINE bool outgrows_caches(const loops::LoopNest& nest, loops::BufferId output, const Target& target) {
+  const auto cache_bytes = static_cast<std::int64_t>(std::max(target.l2_bytes, target.l3_bytes));
+  std::int64_t argument_bytes = 0;
+  for (const loops::BufferId argument : nest.arguments) argument_bytes += nest.buffers[argument].bytes();
+  return nest.buffers[output].bytes() >= cache_bytes / 2 && argument_bytes > cache_bytes + cache_bytes / 4;
+}
+
 TUNEWRIGHT_INLINE std::vector<bool> streamed_buffers(const loops::LoopNest& nest, const Target& target) {
   std::vector<bool> streamed(nest.buffers.size(), false);
   if (family_of(target.isa) != CpuFamily::X86_64) return streamed;
-  const auto cache_bytes = static_cast<std::int64_t>(std::max(target.l2_bytes, target.l3_bytes));
-  for (std::size_t b = 0; b < streamed.size(); ++b)
-    streamed[b] = nest.buffers[b].role == loops::BufferRole::Output && nest.buffers[b].bytes() > cache_bytes;
+  for (const loops::BufferId argument : nest.arguments) {
+    streamed[argument] =
+        nest.buffers[argument].role == loops::BufferRole::Output && outgrows_caches(nest, argument, target);
+  }
   loops::for_each_statement(nest.body, [&](const loops::Statement& s) {
     if (s.kind != loops::Statement::Kind::Assign) streamed[loops::memory_of(nest, s.target)] = false;
     program::visit(s.op->body, [&](const program::ExprNode& node) {
