@@ -3,7 +3,8 @@
 // Tuned kernels against the best library that has the operator, both in one run and both held to one instruction set.
 //
 //   bench_cpu_kernels [--isa=sse4.2|avx2|avx512|amx|native] [--threads=N] [--journal=FILE] [--trials=N]
-//                     [--seconds_per_kernel=S] [--seed=N] [--random_shapes=SEED] [Google Benchmark options]
+//                     [--seconds_per_kernel=S] [--seed=N] [--random_shapes=SEED] [--serve=KERNEL]
+//                     [Google Benchmark options]
 //
 // Each kernel is tuned for the instruction set (native) and the threads (one a core) with at most N trials (500) and S
 // seconds, or taken from the journal as far as that goes; what is measured goes to the journal. The four fastest
@@ -17,9 +18,14 @@
 // memory bounds, fraction_of_bandwidth (bytes of inputs and outputs a second / those of copying and triad over as many
 // bytes, measured in the same run). The last benchmark, summary, has their geometric mean, the number below 1, and the
 // weakest five.
+//
+// With --serve=KERNEL there are no libraries: that kernel of the suite is tuned, "ready" is written with counters of the
+// search, and for every line on standard input the time of one call in seconds is written as a line to standard output,
+// so that other programs measure it in turns with theirs (kernels_beside_tvm.py).
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +33,10 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -111,11 +120,50 @@ void report(const std::vector<bench::RestrictionReport>& reports) {
   }
 }
 
+/// Removes and returns the value of `--serve=`, empty if it is not there.
+std::string take_served(int& argc, char** argv) {
+  constexpr std::string_view option = "--serve=";
+  std::string name;
+  int kept = 1;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]).starts_with(option))
+      name = std::string_view(argv[i]).substr(option.size());
+    else
+      argv[kept++] = argv[i];
+  }
+  argc = kept;
+  return name;
+}
+
+void serve(const std::string& name, const Target& target, const bench::TuningOptions& settings, unsigned threads) {
+  const std::vector<bench::SuiteEntry> entries = bench::suite();
+  const auto entry = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.name == name; });
+  if (entry == entries.end())
+    throw std::invalid_argument("'" + name + "' is no float32 kernel of the suite; --benchmark_list_tests names them");
+  const Task task = program::make_task(entry->name, bench::program_of(entry->shape), target);
+  bench::KernelTuner tuner = bench::kernel_tuner(settings.seed, threads);
+  const bench::KernelRun run = bench::tune_alone(tuner, task, settings);
+  measurers::OrcJit& measurer = tuner.parts().measurer;
+  std::vector<codegen::Kernel> kernels;
+  for (const schedule::Schedule& schedule : run.history.fastest(4))
+    kernels.push_back(measurer.compile_kernel(task, loops::lower(schedule)));
+  const auto best = bench::detail::fastest(measurer.measure_interleaved(task, kernels));
+  if (!best) throw std::runtime_error("no tuned kernel of '" + name + "' runs");
+  std::cout << "ready trials=" << run.status.trials << " failed=" << run.status.failed()
+            << " seconds=" << run.status.elapsed.count() << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    const Outcome outcome = measurer.measure_interleaved(task, std::span(kernels).subspan(*best, 1), 5).front();
+    if (!outcome.valid()) throw std::runtime_error("a kernel that ran before failed: " + outcome.failure()->detail);
+    std::cout << cost_s(outcome) << std::endl;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
   std::vector<char*> arguments(argv, argv + argc);
   arguments.push_back(nullptr);
+  const std::string served = take_served(argc, argv);
   bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
   const Target host = host_target();
   Target target = bench::held_to(host, settings.instructions);
@@ -123,6 +171,10 @@ int main(int argc, char** argv) try {
   if (target.threads > host.threads) {
     throw std::invalid_argument(std::to_string(target.threads) + " threads were asked for and there are " +
                                 std::to_string(host.threads) + " cores: threads that take turns are not timed");
+  }
+  if (!served.empty()) {
+    serve(served, target, settings, host.threads);
+    return 0;
   }
   const std::string vendor = host::cpuinfo_value(system_files()("/proc/cpuinfo").value_or(""), "vendor_id");
   const std::vector<bench::Variable> environment =

@@ -13,10 +13,11 @@
 // the C runtime, and measured in turns with the tuned one: exported_ms, ratio_exported_vs_tuned (tuned time / exported
 // time, median over turns: above 1 is faster) and ratio_of_copy (the same for the tuned network and itself).
 //
-// With --serve nothing is benchmarked but the network that --benchmark_filter names is tuned, and for every line on
-// standard input the time of one inference in seconds is written as a line to standard output: so other programs
-// measure it in turns with theirs (networks_beside_libraries.py). That is the time of `run`: inputs are copied in,
-// words looked up, and outputs copied out, as libraries do.
+// With --serve nothing is benchmarked but the network that --benchmark_filter names is tuned, "ready" is written with
+// counters of the search, and for every line on standard input the time of one inference in seconds is written as a line
+// to standard output: so other programs measure it in turns with theirs (networks_beside_libraries.py,
+// networks_beside_tvm.py). That is the time of `run`: inputs are copied in, words looked up, and outputs copied out, as
+// libraries do.
 //
 // Threads that compute keep to a processor each, the calling one included.
 
@@ -151,7 +152,8 @@ void serve(const std::string& name, const Options& options) {
   if (name.empty()) throw std::invalid_argument("--serve needs the name of a network, --benchmark_filter=resnet50");
   Tuned tuned = tune(bench::known_network(name), options);
   const bench::KeptToProcessor kept(host_processors().front());
-  std::cout << "ready" << std::endl;
+  std::cout << "ready trials=" << tuned.status.trials << " failed=" << tuned.status.failed()
+            << " seconds=" << tuned.status.elapsed.count() << " tasks=" << tuned.status.network->tasks << std::endl;
   for (std::string line; std::getline(std::cin, line);)
     std::cout << seconds_of([&] { static_cast<void>(tuned.network.run(tuned.values)); }) << std::endl;
 }

@@ -168,7 +168,7 @@ def compare(network, options):
         if options.journals:
             command.append(f"--journals={options.journals}")
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ours:
-            if ours.stdout.readline().strip() != "ready":
+            if not ours.stdout.readline().startswith("ready"):
                 sys.exit(f"{' '.join(command)} did not get ready")
 
             def run_ours():
