@@ -128,7 +128,8 @@ def callbacks(tally):
 
 
 def host_target(threads):
-    """TVM's target of this machine."""
+    """TVM's target of this machine; kernels and the processes that measure them run with as many threads."""
+    os.environ["TVM_NUM_THREADS"] = str(threads)  # read when the first kernel runs
     return tvm.target.Target({"kind": "llvm", "mcpu": llvm_get_system_cpu(), "num-cores": threads})
 
 
@@ -246,11 +247,6 @@ def main():
                 json.dump(results, file, indent=1)
     sys.exit(failed)
 
-
-# TVM reads it when its first kernel runs, and in the processes that measure.
-for argument in sys.argv:
-    if argument.startswith("--threads="):
-        os.environ["TVM_NUM_THREADS"] = argument.removeprefix("--threads=")
 
 try:
     import numpy as np

@@ -35,7 +35,6 @@ import tempfile
 import time
 import traceback
 
-# First, because it sets the number of TVM's threads; and torch's own LLVM is not to be found before TVM's.
 from kernels_beside_tvm import OutOfTime, Served, Tally, callbacks, host_target, ms, quartiles, tvm
 from networks_beside_libraries import model_of, np, onnxruntime, torch, turn_of
 
