@@ -19,9 +19,9 @@
 // bytes, measured in the same run). The last benchmark, summary, has their geometric mean, the number below 1, and the
 // weakest five.
 //
-// With --serve=KERNEL there are no libraries: that kernel of the suite is tuned, "ready" is written with counters of the
-// search, and for every line on standard input the time of one call in seconds is written as a line to standard output,
-// so that other programs measure it in turns with theirs (kernels_beside_tvm.py).
+// With --serve=KERNEL there are no libraries: that kernel of the suite is tuned, "ready" is written with counters of
+// the search, and for every line on standard input the time of one call in seconds is written as a line to standard
+// output, so that other programs measure it in turns with theirs (kernels_beside_tvm.py).
 
 #include <benchmark/benchmark.h>
 

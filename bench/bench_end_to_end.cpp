@@ -14,8 +14,8 @@
 // time, median over turns: above 1 is faster) and ratio_of_copy (the same for the tuned network and itself).
 //
 // With --serve nothing is benchmarked but the network that --benchmark_filter names is tuned, "ready" is written with
-// counters of the search, and for every line on standard input the time of one inference in seconds is written as a line
-// to standard output: so other programs measure it in turns with theirs (networks_beside_libraries.py,
+// counters of the search, and for every line on standard input the time of one inference in seconds is written as a
+// line to standard output: so other programs measure it in turns with theirs (networks_beside_libraries.py,
 // networks_beside_tvm.py). That is the time of `run`: inputs are copied in, words looked up, and outputs copied out, as
 // libraries do.
 //
