@@ -188,8 +188,7 @@ class TvmKernel:
             raise RuntimeError(f"TVM's kernel of {name} does not compute what numpy does")
         # As its search measures: reordering weights is no part of a call.
         ahead = tvm.s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(schedule.mod)
-        self.module = tvm.compile(ahead, target=target)
-        evaluator = self.module.time_evaluator("main", tvm.cpu(), number=1, repeat=8, min_repeat_ms=2)
+        evaluator = tvm.compile(ahead, target=target).jit().time_evaluator("main", tvm.cpu(), number=1, repeat=8, min_repeat_ms=2)
         self.seconds = lambda: statistics.median(evaluator(*tensors).results[3:])
 
 
