@@ -3,7 +3,8 @@
 """Kernels that our tuner finds beside those that TVM's tuner, MetaSchedule, finds, in one run.
 
     python3 kernels_beside_tvm.py --bench=BUILD/bench/bench_cpu_kernels [--kernels=A,B] [--trials=512]
-                                  [--our_trials=100] [--rounds=21] [--threads=N] [--seed=1] [--out=FILE]
+                                  [--our_trials=100] [--rounds=21] [--threads=N] [--seed=1] [--timeout=30]
+                                  [--out=FILE]
 
 Each side searches for the same computation, for the instructions of this machine and the same number of threads: ours
 for --our_trials trials, TVM for --trials with its own settings. Then the fastest that each found take turns, --rounds
@@ -20,7 +21,8 @@ ms. A line for each kernel:
 --out has all turns as JSON. TVM's result is checked against numpy, ours is checked while it is tuned. Weights of
 convolutions are constants on both sides, and may be reordered ahead of time.
 
-Run it on an idle machine: TVM's search measures in processes of its own, which lose time to whatever else runs.
+Run it on an idle machine: TVM's search measures in processes of its own, which lose time to whatever else runs. On a
+busy one its candidates are not even compiled within its limit of 30 seconds, which --timeout extends.
 
 Needs TVM: pip install apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1 xgboost psutil cloudpickle
 """
@@ -45,9 +47,10 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seed", type=int, default=1, help="of both searches")
+    parser.add_argument("--timeout", type=int, default=30, help="seconds in which TVM compiles or runs a candidate")
     parser.add_argument("--out", default="")
     given = parser.parse_args()
-    for name in ("trials", "our_trials", "rounds", "threads", "seed"):
+    for name in ("trials", "our_trials", "rounds", "threads", "seed", "timeout"):
         if getattr(given, name) <= 0:
             parser.error(f"{getattr(given, name)} was given for --{name}; give a positive number")
     given.kernels = given.kernels.split(",")
@@ -113,8 +116,9 @@ class OutOfTime(RuntimeError):
     pass
 
 
-def callbacks(tally):
-    """TVM's own, and one that counts and ends a search that has had its time."""
+def measuring(tally, timeout_s):
+    """How TVM's search measures, which is what it does without being told, and that trials are counted and a search ends
+    that has had its time."""
 
     @derived_object
     class Counting(ms.measure_callback.PyMeasureCallback):
@@ -124,7 +128,10 @@ def callbacks(tally):
             if tally.end and time.perf_counter() > tally.end:
                 raise OutOfTime()
 
-    return [*ms.measure_callback.MeasureCallback.create("default"), Counting()]
+    return {
+        "builder": ms.builder.LocalBuilder(max_workers=ms.utils.cpu_count(logical=False), timeout_sec=timeout_s),
+        "runner": ms.runner.LocalRunner(timeout_sec=timeout_s),
+        "measure_callbacks": [*ms.measure_callback.MeasureCallback.create("default"), Counting()]}
 
 
 def host_target(threads):
@@ -174,7 +181,7 @@ class TvmKernel:
         with tempfile.TemporaryDirectory() as folder:
             database = ms.tir_integration.tune_tir(
                 function, target, folder, given.trials, num_trials_per_iter=min(64, given.trials), seed=given.seed,
-                measure_callbacks=callbacks(self.tally))
+                **measuring(self.tally, given.timeout))
             self.search_s = time.perf_counter() - start
             schedule = ms.tir_integration.compile_tir(database, function, target)
         if schedule is None:

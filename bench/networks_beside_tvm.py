@@ -4,7 +4,7 @@
 
     python3 networks_beside_tvm.py --bench=BUILD/bench/bench_end_to_end [--networks=resnet50] [--trials=16]
                                    [--rounds=11] [--layout=NHWC|NCHW] [--minutes=60] [--threads=N] [--seed=1]
-                                   [--out=FILE]
+                                   [--timeout=30] [--out=FILE]
 
 For each network (resnet50, mobilenet_v2) the same architecture is written as an ONNX file with made-up weights. TVM
 imports it, converts its convolutions to --layout, and tunes each of its tasks with --trials; bench_end_to_end tunes ours
@@ -20,7 +20,8 @@ with inputs copied in and outputs copied out. A line for each network:
 
 --out has all turns as JSON. TVM's outputs are checked against onnxruntime's. TVM may reorder weights ahead of time.
 
-Run it on an idle machine: TVM's search measures in processes of its own, which lose time to whatever else runs.
+Run it on an idle machine: TVM's search measures in processes of its own, which lose time to whatever else runs. On a
+busy one its candidates are not even compiled within its limit of 30 seconds, which --timeout extends.
 
 Needs what networks_beside_libraries.py and kernels_beside_tvm.py need: pip install torch torchvision onnx onnxscript
 onnxruntime apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1 xgboost psutil cloudpickle
@@ -35,7 +36,7 @@ import tempfile
 import time
 import traceback
 
-from kernels_beside_tvm import OutOfTime, Served, Tally, callbacks, host_target, ms, quartiles, tvm
+from kernels_beside_tvm import OutOfTime, Served, Tally, host_target, measuring, ms, quartiles, tvm
 from networks_beside_libraries import model_of, np, onnxruntime, torch, turn_of
 
 import onnx
@@ -55,9 +56,10 @@ def arguments():
     parser.add_argument("--minutes", type=int, default=60, help="at most, for each search")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seed", type=int, default=1, help="of TVM's search")
+    parser.add_argument("--timeout", type=int, default=30, help="seconds in which TVM compiles or runs a candidate")
     parser.add_argument("--out", default="")
     given = parser.parse_args()
-    for name in ("trials", "rounds", "minutes", "threads", "seed"):
+    for name in ("trials", "rounds", "minutes", "threads", "seed", "timeout"):
         if getattr(given, name) <= 0:
             parser.error(f"{getattr(given, name)} was given for --{name}; give a positive number")
     given.networks = given.networks.split(",")
@@ -92,7 +94,7 @@ class TvmNetwork:
                 ms.tune.tune_tasks(
                     tasks=tasks, task_weights=weights, work_dir=folder, database=database,
                     max_trials_global=given.trials * len(tasks), max_trials_per_task=given.trials,
-                    num_trials_per_iter=min(64, given.trials), measure_callbacks=callbacks(self.tally))
+                    num_trials_per_iter=min(64, given.trials), **measuring(self.tally, given.timeout))
             except OutOfTime:
                 self.ended_early = True
             self.search_s = time.perf_counter() - start
