@@ -190,7 +190,8 @@ class TvmKernel:
         main = ahead["main"]
         read = [[int(extent) for extent in parameter.shape] for parameter in main.params]
         tensors = [tvm.runtime.tensor(rng.uniform(-1, 1, extents).astype(np.float32)) for extents in read]
-        evaluator = tvm.compile(ahead, target=target).jit().time_evaluator("main", tvm.cpu(), number=1, repeat=8, min_repeat_ms=2)
+        module = tvm.compile(ahead, target=target).jit()
+        evaluator = module.time_evaluator("main", tvm.cpu(), number=1, repeat=8, min_repeat_ms=2)
         self.seconds = lambda: statistics.median(evaluator(*tensors).results[3:])
 
 

@@ -7,10 +7,10 @@
                                    [--timeout=30] [--out=FILE]
 
 For each network (resnet50, mobilenet_v2) the same architecture is written as an ONNX file with made-up weights. TVM
-imports it, converts its convolutions to --layout, and tunes each of its tasks with --trials; bench_end_to_end tunes ours
-with as many trials a task on average, and for at most --minutes. Then both run in turns, --rounds times,
-with batch 1, float32 and the same number of threads, as in networks_beside_libraries.py: an inference is a whole call,
-with inputs copied in and outputs copied out. A line for each network:
+imports it, converts its convolutions to --layout, and tunes each of its tasks with --trials; bench_end_to_end tunes
+ours with as many trials a task on average, and for at most --minutes. Then both run in turns, --rounds times, with
+batch 1, float32 and the same number of threads, as in networks_beside_libraries.py: an inference is a whole call, with
+inputs copied in and outputs copied out. A line for each network:
 
     ours_ms, tvm_ms           medians of the turns
     ratio                     tvm / ours, median of the turns [quartiles]; above 1, ours is faster
