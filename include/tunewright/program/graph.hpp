@@ -88,7 +88,6 @@ struct Tensor {
 ///
 /// Numbers are part of the content hash, so add tensors in separate statements: the evaluation order of the arguments
 /// of one call is unspecified.
-/// order the arguments of one call are made.
 class ComputeGraph {
  public:
   /// A tensor given at each run. Throws `std::invalid_argument` for an extent below 1 and more than 2^53 elements.
