@@ -13,6 +13,11 @@
 // the C runtime, and measured in turns with the tuned one: exported_ms, ratio_exported_vs_tuned (tuned time / exported
 // time, median over turns: above 1 is faster) and ratio_of_copy (the same for the tuned network and itself).
 //
+// Where oneDNN was found, its convolutions and products are timed too, each alone and without what a task fuses with
+// it: onednn_layers_ms is their sum over the calls of the network, tuned_layers_ms that of the tuned kernels of the same
+// tasks, with all that they fuse, onednn_share what share of the network's operations these layers are, and
+// ratio_vs_onednn_layers the first over the second.
+//
 // With --serve nothing is benchmarked but the network that --benchmark_filter names is tuned, "ready" is written with
 // counters of the search, and for every line on standard input the time of one inference in seconds is written as a
 // line to standard output: so other programs measure it in turns with theirs (networks_beside_libraries.py,
@@ -28,14 +33,17 @@
 #include <functional>
 #include <iostream>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "drafted.hpp"
 #include "exported_network.hpp"
+#include "instruction_sets.hpp"
 #include "kept_to_processor.hpp"
 #include "known_networks.hpp"
+#include "library_layers.hpp"
 #include "study/seconds_of.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
@@ -70,6 +78,8 @@ struct Tuned {
   networks::CompiledNetwork network;
   reference::Tensors values;
   RunStatus status;
+  std::vector<WeightedTask> tasks;
+  std::vector<schedule::Schedule> schedules;  ///< by task
 };
 
 Tuned tune(const networks::Network& network, const Options& options) {
@@ -95,7 +105,29 @@ Tuned tune(const networks::Network& network, const Options& options) {
   networks::CompiledNetwork compiled(network, partition, schedules, values,
                                      {.compile_threads = target.threads, .processors = host_processors()});
   compiled.set_inputs(values);
-  return {std::move(compiled), values, run.status};
+  return {std::move(compiled), values, run.status, partition.tasks, std::move(schedules)};
+}
+
+/// oneDNN's convolutions and products beside the kernels of the tasks that they belong to, one right after the other.
+void add_onednn_layers(benchmark::State& state, const Tuned& tuned) {
+  const std::vector<bench::LibraryLayer> layers = bench::onednn_layers(tuned.tasks);
+  if (layers.empty()) return;
+  measurers::OrcJit measurer;
+  const auto seconds_of_kernel = [&](const Task& task, const codegen::Kernel& kernel) {
+    return cost_s(measurer.measure_interleaved(task, std::span(&kernel, 1)).front());
+  };
+  double onednn_s = 0, tuned_s = 0, covered = 0;
+  for (const bench::LibraryLayer& layer : layers) {
+    const WeightedTask& weighted = tuned.tasks[layer.task];
+    onednn_s += weighted.weight * seconds_of_kernel(layer.alone, layer.kernel.kernel);
+    const codegen::Kernel ours = measurer.compile_kernel(weighted.task, loops::lower(tuned.schedules[layer.task]));
+    tuned_s += weighted.weight * seconds_of_kernel(weighted.task, ours);
+    covered += weighted.weight * layer.alone.flops;
+  }
+  state.counters["onednn_layers_ms"] = 1e3 * onednn_s;
+  state.counters["tuned_layers_ms"] = 1e3 * tuned_s;
+  state.counters["onednn_share"] = covered / tuned.status.network->flops;
+  state.counters["ratio_vs_onednn_layers"] = onednn_s / tuned_s;
 }
 
 /// The exported network in turns with the tuned one.
@@ -121,6 +153,7 @@ void tune_and_run(benchmark::State& state, const bench::KnownNetwork& model, con
   try {
     const networks::Network network = model.build();
     Tuned tuned = tune(network, options);
+    add_onednn_layers(state, tuned);  // whose threads may use all processors
     const bench::KeptToProcessor kept(host_processors().front());
     std::vector<double> seconds;
     double total = 0;
@@ -190,12 +223,17 @@ Options take_options(int& argc, char** argv, std::string& filter) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  std::vector<char*> arguments(argv, argv + argc);
+  arguments.push_back(nullptr);
   std::string filter;
   const Options options = take_options(argc, argv, filter);
   if (options.serve) {
     serve(filter, options);
     return 0;
   }
+  const std::string vendor = host::cpuinfo_value(system_files()("/proc/cpuinfo").value_or(""), "vendor_id");
+  bench::restart_with(bench::library_environment(bench::InstructionSet::Native, options.threads, vendor),
+                      arguments.data());
   for (const bench::KnownNetwork& model : bench::known_networks()) {
     benchmark::RegisterBenchmark(model.name,
                                  [model, options](benchmark::State& state) { tune_and_run(state, model, options); })

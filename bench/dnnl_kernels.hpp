@@ -182,8 +182,9 @@ inline dnnl::memory::desc dnnl_rows(dnnl::memory::dims extents) {
   return {std::move(extents), dnnl::memory::data_type::f32, std::move(strides)};
 }
 
-inline LibraryCall dnnl_kernel(Product p) {
-  return DnnlKernel([p](const dnnl::engine& engine) {
+/// The second operand is reordered once where it is a constant.
+inline LibraryCall dnnl_kernel(Product p, bool constant_operand = false) {
+  return DnnlKernel([p, constant_operand](const dnnl::engine& engine) {
     const auto operand = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
       dnnl::memory::dims extents{rows, columns};
       dnnl::memory::dims strides = transposed ? dnnl::memory::dims{1, rows} : dnnl::memory::dims{columns, 1};
@@ -193,10 +194,15 @@ inline LibraryCall dnnl_kernel(Product p) {
       }
       return dnnl::memory::desc(extents, dnnl::memory::data_type::f32, strides);
     };
-    const auto a = operand(p.m, p.k, p.transpose_a), b = operand(p.k, p.n, p.transpose_b);
-    const auto c = operand(p.m, p.n, false);
-    return DnnlKernel::Built{dnnl::matmul(dnnl_interface::product(engine, a, b, c)),
-                             {{DNNL_ARG_SRC, a, 0}, {DNNL_ARG_WEIGHTS, b, 1}, {DNNL_ARG_DST, c, 2}}};
+    using md = dnnl::memory::desc;
+    const md a = operand(p.m, p.k, p.transpose_a), b = operand(p.k, p.n, p.transpose_b);
+    const md c = operand(p.m, p.n, false);
+    const md any({p.k, p.n}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+    const auto primitive = dnnl_interface::product(engine, a, constant_operand ? any : b, c);
+    return DnnlKernel::Built{dnnl::matmul(primitive),
+                             {{DNNL_ARG_SRC, a, 0},
+                              {DNNL_ARG_WEIGHTS, primitive.weights_desc(), 1, b},
+                              {DNNL_ARG_DST, c, 2}}};
   });
 }
 

@@ -13,10 +13,10 @@ ms. A line for each kernel:
 
     ours_ms, tvm_ms           medians of the turns, one call on warm caches
     ratio                     tvm / ours, median of the turns [quartiles]; above 1, ours is faster
-    tvm_search_ms             the lowest time that TVM saw in its own search, one mean of at least 100 ms
-    ratio_search              the same / ours: the number that is the most favourable to TVM
     ours_s, tvm_s             seconds of searching, for TVM with its extraction of tasks and its XGBoost
     ours_trials, tvm_trials   measured, with the failed ones in brackets
+    tvm_search_ms             the lowest time that TVM saw in its own search, one mean of at least 100 ms
+    ratio_search              the same / ours: the number that is the most favourable to TVM
 
 --out has all turns as JSON. TVM's result is checked against numpy, ours is checked while it is tuned. Weights of
 convolutions are constants on both sides, and may be reordered ahead of time.
@@ -217,33 +217,39 @@ def compare(name, target, given):
             "tvm_first_failure": theirs.tally.first_failure}
 
 
-def report(result):
+def sides(result):
+    """What is told of both sides of a comparison: latencies, their ratio, seconds and trials."""
     ours, theirs = (statistics.median(side) for side in zip(*result["turns_s"]))
     low, middle, high = quartiles([b / a for a, b in result["turns_s"]])
-    print(
-        f"{result['kernel']} ours_ms={1e3 * ours:.3f} tvm_ms={1e3 * theirs:.3f} "
-        f"ratio={middle:.3f} [{low:.3f}, {high:.3f}] tvm_search_ms={1e3 * result['tvm_search_lowest_s']:.3f} "
-        f"ratio_search={result['tvm_search_lowest_s'] / ours:.3f} ours_s={result['ours_search_s']:.1f} "
-        f"tvm_s={result['tvm_search_s']:.1f} ours_trials={result['ours_trials']} ({result['ours_failed']}) "
-        f"tvm_trials={result['tvm_trials']} ({result['tvm_failed']})", flush=True)
     if result["tvm_failed"]:
-        print(f"{result['kernel']}: the first of TVM's failed trials: {result['tvm_first_failure']}", file=sys.stderr)
+        print(f"the first of TVM's failed trials: {result['tvm_first_failure']}", file=sys.stderr)
+    return (f"ours_ms={1e3 * ours:.3f} tvm_ms={1e3 * theirs:.3f} ratio={middle:.3f} [{low:.3f}, {high:.3f}] "
+            f"ours_s={result['ours_search_s']:.1f} tvm_s={result['tvm_search_s']:.1f} "
+            f"ours_trials={result['ours_trials']} ({result['ours_failed']}) "
+            f"tvm_trials={result['tvm_trials']} ({result['tvm_failed']})")
 
 
-def main():
-    given = arguments()
+def report(result):
+    ours = statistics.median(mine for mine, _ in result["turns_s"])
+    lowest = result["tvm_search_lowest_s"]
+    print(f"{result['kernel']} {sides(result)} tvm_search_ms={1e3 * lowest:.3f} ratio_search={lowest / ours:.3f}",
+          flush=True)
+
+
+def compare_all(names, compare, report, given):
+    """Each of `names` on its own; the exit status is 1 if one could not be compared."""
     target = host_target(given.threads)
     print(f"TVM {tvm.__version__}, {target}, {given.threads} threads", flush=True)
     results, failed = [], False
-    for name in given.kernels:
+    for name in names:
         try:
             results.append(compare(name, target, given))
             report(results[-1])
-        except Exception as error:  # of any kind that TVM throws; the other kernels are still compared
+        except Exception as error:  # of any kind that TVM throws; the others are still compared
             failed = True
             traceback.print_exc()
             print(f"{name} was not compared: {error}", flush=True)
-            results.append({"kernel": name, "error": str(error)})
+            results.append({"name": name, "error": str(error)})
         if given.out:
             with open(given.out, "w") as file:
                 json.dump(results, file, indent=1)
@@ -263,4 +269,5 @@ except ImportError as error:
              "apache-tvm-ffi==0.1.14.post1 xgboost psutil cloudpickle")
 
 if __name__ == "__main__":
-    main()
+    options = arguments()
+    compare_all(options.kernels, compare, report, options)

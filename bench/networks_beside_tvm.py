@@ -28,15 +28,12 @@ onnxruntime apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1 xgboost psutil
 """
 
 import argparse
-import json
 import os
-import statistics
 import sys
 import tempfile
 import time
-import traceback
 
-from kernels_beside_tvm import Served, Tally, host_target, measuring, ms, quartiles, tvm
+from kernels_beside_tvm import Served, Tally, compare_all, measuring, ms, sides, tvm
 from networks_beside_libraries import model_of, np, onnxruntime, torch, turn_of
 
 import onnx
@@ -144,39 +141,12 @@ def compare(network, target, given):
 
 
 def report(result):
-    ours, theirs = (statistics.median(side) for side in zip(*result["turns_s"]))
-    low, middle, high = quartiles([b / a for a, b in result["turns_s"]])
-    print(
-        f"{result['network']} {result['layout']} ours_ms={1e3 * ours:.2f} tvm_ms={1e3 * theirs:.2f} "
-        f"ratio={middle:.3f} [{low:.3f}, {high:.3f}] ours_s={result['ours_search_s']:.1f} "
-        f"tvm_s={result['tvm_search_s']:.1f} ours_trials={result['ours_trials']} ({result['ours_failed']}) "
-        f"tvm_trials={result['tvm_trials']} ({result['tvm_failed']}) ours_tasks={result['ours_tasks']} "
-        f"tvm_tasks={result['tvm_tasks']} ({len(result['tvm_untuned'])})", flush=True)
+    print(f"{result['network']} {result['layout']} {sides(result)} ours_tasks={result['ours_tasks']} "
+          f"tvm_tasks={result['tvm_tasks']} ({len(result['tvm_untuned'])})", flush=True)
     if result["tvm_untuned"]:
         print(f"{result['network']}: TVM has no schedule of {', '.join(result['tvm_untuned'])}", file=sys.stderr)
-    if result["tvm_failed"]:
-        print(f"{result['network']}: the first of TVM's failed trials: {result['tvm_first_failure']}", file=sys.stderr)
-
-
-def main():
-    given = arguments()
-    target = host_target(given.threads)
-    print(f"TVM {tvm.__version__}, {target}, {given.threads} threads", flush=True)
-    results, failed = [], False
-    for network in given.networks:
-        try:
-            results.append(compare(network, target, given))
-            report(results[-1])
-        except Exception as error:  # of any kind that TVM throws; the other networks are still compared
-            failed = True
-            traceback.print_exc()
-            print(f"{network} was not compared: {error}", flush=True)
-            results.append({"network": network, "error": str(error)})
-        if given.out:
-            with open(given.out, "w") as file:
-                json.dump(results, file, indent=1)
-    sys.exit(failed)
 
 
 if __name__ == "__main__":
-    main()
+    options = arguments()
+    compare_all(options.networks, compare, report, options)
