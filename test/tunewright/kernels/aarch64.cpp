@@ -9,6 +9,7 @@
 
 #include "support/emulated_program.hpp"
 #include "support/mutated.hpp"
+#include "support/program_tally.hpp"
 #include "support/reference_arguments.hpp"
 #include "support/workloads.hpp"
 #include "tunewright/codegen/llvm.hpp"
@@ -22,13 +23,8 @@ namespace {
 
 using namespace tunewright;
 
-struct Tally {
-  std::size_t checked = 0;
-  std::size_t wrong = 0;
-};
-
 /// `instances` random shapes of every operator, `schedules` random schedules each, as code for 64-bit ARM.
-Tally check_all(std::size_t instances, std::size_t schedules, std::uint64_t seed) {
+test::ProgramTally check_all(std::size_t instances, std::size_t schedules, std::uint64_t seed) {
   struct Origin {
     Task task;
     loops::LoopNest nest;
@@ -56,12 +52,13 @@ Tally check_all(std::size_t instances, std::size_t schedules, std::uint64_t seed
       }
     }
   }
-  Tally tally;
+  test::ProgramTally tally;
   for (const test::EmulatedProgram::Case& ran : program.run(2)) {
-    const Origin& origin = origins[tally.checked++];
-    if (ran.intact && test::outputs_are_right(ran.kernel, *origin.task.graph, ran.arguments, origin.expected)) continue;
-    ++tally.wrong;
-    MESSAGE(origin.task.name << " on aarch64 is wrong:\n" << loops::to_string(origin.nest));
+    const Origin& origin = origins[tally.checked()];
+    const bool right =
+        ran.intact && test::outputs_are_right(ran.kernel, *origin.task.graph, ran.arguments, origin.expected);
+    tally.count("aarch64", right);
+    if (!right) MESSAGE(origin.task.name << " on aarch64 is wrong:\n" << loops::to_string(origin.nest));
   }
   return tally;
 }
@@ -71,9 +68,10 @@ TEST_CASE("random schedules of every operator compute on 64-bit ARM what the ref
     MESSAGE(test::why_not_emulated);
     return;
   }
-  const Tally tally = check_all(2, 3, 1);
-  CHECK(tally.checked >= 150);
-  CHECK(tally.wrong == 0);
+  const test::ProgramTally tally = check_all(2, 3, 1);
+  MESSAGE(tally.to_string());
+  CHECK(tally.checked() >= 150);
+  CHECK(tally.wrong() == 0);
 }
 
 }  // namespace
@@ -84,8 +82,9 @@ TEST_CASE("two thousand random schedules of every operator compute on 64-bit ARM
     MESSAGE(test::why_not_emulated);
     return;
   }
-  const Tally tally = check_all(10, 8, 2);
-  CHECK(tally.checked >= 2000);
-  CHECK(tally.wrong == 0);
+  const test::ProgramTally tally = check_all(10, 8, 2);
+  MESSAGE(tally.to_string());
+  CHECK(tally.checked() >= 2000);
+  CHECK(tally.wrong() == 0);
 }
 TEST_SUITE_END();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/mutated.hpp"
+#include "support/program_tally.hpp"
 #include "support/reference_arguments.hpp"
 #include "support/run_kernel.hpp"
 #include "support/workloads.hpp"
@@ -21,30 +22,24 @@ namespace {
 
 using namespace tunewright;
 
-struct Tally {
-  std::size_t checked = 0;
-  std::size_t wrong = 0;
-};
-
 /// Compiles and runs one schedule and compares every output with the reference.
 void check(const Task& task, const schedule::Schedule& config, const reference::Tensors& inputs,
-           const reference::Tensors& expected, codegen::LlvmCompiler& compiler, Tally& tally) {
+           const reference::Tensors& expected, codegen::LlvmCompiler& compiler, test::ProgramTally& tally) {
   const loops::LoopNest nest = loops::lower(config);
   const codegen::Kernel kernel = compiler.compile(nest);
   std::vector<std::vector<double>> arguments = test::arguments_for(kernel, inputs);
   const bool right =
       test::run_kernel(kernel, arguments) && test::outputs_are_right(kernel, *task.graph, arguments, expected);
-  ++tally.checked;
+  tally.count(name(task.target.isa), right);
   if (right) return;
-  ++tally.wrong;
   MESSAGE(task.name << " on " << name(task.target.isa) << " is wrong:\n" << loops::to_string(nest));
 }
 
 /// `instances` random shapes of every operator, `schedules` random schedules each, on all instruction sets of the
 /// machine.
-Tally check_all(std::size_t instances, std::size_t schedules, std::uint64_t seed) {
+test::ProgramTally check_all(std::size_t instances, std::size_t schedules, std::uint64_t seed) {
   const spaces::MultiLevelTiling space;
-  Tally tally;
+  test::ProgramTally tally;
   const Target host = host_target().with_threads(2);
   for (const test::Workload& workload : test::workloads()) {
     for (std::size_t i = 0; i < instances; ++i) {
@@ -69,17 +64,19 @@ Tally check_all(std::size_t instances, std::size_t schedules, std::uint64_t seed
 }
 
 TEST_CASE("random schedules of every operator compute what the reference does, odd shapes included") {
-  const Tally tally = check_all(11, 8, 1);
-  CHECK(tally.checked >= 2000);
-  CHECK(tally.wrong == 0);
+  const test::ProgramTally tally = check_all(11, 8, 1);
+  MESSAGE(tally.to_string());
+  CHECK(tally.checked() >= 2000);
+  CHECK(tally.wrong() == 0);
 }
 
 }  // namespace
 
 TEST_SUITE_BEGIN("long");
 TEST_CASE("twenty thousand random schedules of every operator compute what the reference does") {
-  const Tally tally = check_all(60, 14, 2);
-  CHECK(tally.checked >= 20000);
-  CHECK(tally.wrong == 0);
+  const test::ProgramTally tally = check_all(60, 14, 2);
+  MESSAGE(tally.to_string());
+  CHECK(tally.checked() >= 20000);
+  CHECK(tally.wrong() == 0);
 }
 TEST_SUITE_END();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/mutated.hpp"
+#include "support/program_tally.hpp"
 #include "support/reference_arguments.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/codegen/llvm.hpp"
@@ -47,11 +48,11 @@ Graph sum(std::vector<std::int64_t> shape, int axis) {
   return graph_of([&](auto& g) { ops::sum(g, g.input("x", shape), {axis}); });
 }
 
-/// Draws and mutants of `graph`'s space that are wrong, on every instruction set of this machine. The first two
-/// caches are so small that short rows and small tensors exceed them.
-std::size_t wrong_schedules(const Graph& graph, std::size_t draws) {
+/// Counts draws and mutants of `graph`'s space on every instruction set of this machine; returns how many are wrong. The
+/// first two caches are so small that short rows and small tensors exceed them.
+std::size_t wrong_schedules(const Graph& graph, std::size_t draws, test::ProgramTally& tally) {
   const spaces::MultiLevelTiling space;
-  std::size_t wrong = 0;
+  const std::size_t wrong_before = tally.wrong();
   for (const Isa isa : all_isas) {
     Target target = host_target().with_threads(2);
     if (!contains(target.isa, isa)) continue;
@@ -71,32 +72,37 @@ std::size_t wrong_schedules(const Graph& graph, std::size_t draws) {
       const codegen::Kernel kernel = compiler.compile(nest);
       std::vector<std::vector<double>> arguments = test::arguments_for(kernel, inputs);
       ++checked;
-      if (test::run_kernel(kernel, arguments) && test::outputs_are_right(kernel, *graph, arguments, expected)) continue;
-      ++wrong;
-      MESSAGE("wrong on " << name(isa) << ":\n" << loops::to_string(nest));
+      const bool right =
+          test::run_kernel(kernel, arguments) && test::outputs_are_right(kernel, *graph, arguments, expected);
+      tally.count(name(isa), right);
+      if (!right) MESSAGE("wrong on " << name(isa) << ":\n" << loops::to_string(nest));
     }
     CHECK(checked >= draws / 2);
   }
-  return wrong;
+  return tally.wrong() - wrong_before;
 }
 
 TEST_CASE("rows that one thread reduces and uses: layer norms and softmaxes of lengths with and without a rest") {
+  test::ProgramTally tally;
   for (const std::int64_t length : {3, 16, 31, 64, 129, 512, 1021}) {
     CAPTURE(length);
-    CHECK(wrong_schedules(layer_norm({17, length}), 5) == 0);
-    CHECK(wrong_schedules(softmax({17, length}), 5) == 0);
+    CHECK(wrong_schedules(layer_norm({17, length}), 5, tally) == 0);
+    CHECK(wrong_schedules(softmax({17, length}), 5, tally) == 0);
   }
-  CHECK(wrong_schedules(layer_norm({2, 3, 5, 67}), 5) == 0);
-  CHECK(wrong_schedules(softmax({3, 7, 130}), 5) == 0);
-  CHECK(wrong_schedules(softmax({3, 77}), 8) == 0);  // too few rows for the threads
+  CHECK(wrong_schedules(layer_norm({2, 3, 5, 67}), 5, tally) == 0);
+  CHECK(wrong_schedules(softmax({3, 7, 130}), 5, tally) == 0);
+  CHECK(wrong_schedules(softmax({3, 77}), 8, tally) == 0);  // too few rows for the threads
+  MESSAGE(tally.to_string());
 }
 
 TEST_CASE("reductions in long streams: first and middle axes, columns and terms with and without a rest") {
-  CHECK(wrong_schedules(sum({64, 96}, 0), 12) == 0);
-  CHECK(wrong_schedules(sum({61, 131}, 0), 12) == 0);
-  CHECK(wrong_schedules(sum({3, 29, 67}, 1), 12) == 0);
-  CHECK(wrong_schedules(sum({5, 8, 256}, 1), 12) == 0);
-  CHECK(wrong_schedules(sum({13, 5, 49}, 0), 12) == 0);
+  test::ProgramTally tally;
+  CHECK(wrong_schedules(sum({64, 96}, 0), 12, tally) == 0);
+  CHECK(wrong_schedules(sum({61, 131}, 0), 12, tally) == 0);
+  CHECK(wrong_schedules(sum({3, 29, 67}, 1), 12, tally) == 0);
+  CHECK(wrong_schedules(sum({5, 8, 256}, 1), 12, tally) == 0);
+  CHECK(wrong_schedules(sum({13, 5, 49}, 0), 12, tally) == 0);
+  MESSAGE(tally.to_string());
 }
 
 }  // namespace
