@@ -55,7 +55,7 @@ class EmissionPlan {
     std::int64_t active = 1;  ///< the first lanes, which have an iteration; the others access no memory
   };
   /// The vectors of a vectorised loop from iteration `from` on: full ones, then the rest, as the narrowest vector that
-  /// holds it if idle lanes can be masked, otherwise in descending powers of two. Narrow, since processors take hundreds
+  /// holds it if idle lanes can be masked, otherwise in falling powers of two. Narrow, since processors take hundreds
   /// of cycles for a masked load whose idle lanes lie in a page that may not be read, as behind the end of a buffer.
   [[nodiscard]] std::vector<Chunk> chunks(const loops::Loop& loop, std::int64_t from = 0) const;
   /// Whether a masked load of consecutive elements is one instruction.

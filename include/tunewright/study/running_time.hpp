@@ -113,7 +113,7 @@ class RunningTimeDistribution {
   RunningTimeDistribution(const TargetedRuns& problem, Effort effort)
       : RunningTimeDistribution(std::span(&problem, 1), effort) {}
 
-  /// Steps at which the share rises, in order of effort; empty if no pair is reached. They are part of the distribution:
+  /// Steps at which the share rises, by effort; empty if no pair is reached. They are part of the distribution:
   /// those of a temporary do not compile, since a loop over them would outlive it.
   [[nodiscard]] std::span<const Step> steps() const& { return steps_; }
   std::span<const Step> steps() && = delete;
