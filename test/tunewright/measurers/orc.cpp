@@ -218,9 +218,9 @@ TEST_CASE("a thread of the team that crashes or hangs costs one candidate") {
   const codegen::Kernel right = measurer.compile_kernel(task, nest_of(task, LoopKind::Serial, LoopKind::Parallel));
   codegen::Kernel wrong = right;
   wrong.object = nullptr;
-  const auto expect = [&](codegen::tunewright_kernel function, const char* fault) {
+  const auto expect = [&](codegen::tunewright_kernel function, const char* fault, double limit_seconds) {
     wrong.native = function;
-    measurer.protocol.run_timeout_seconds = 0.5;
+    measurer.protocol.run_timeout_seconds = limit_seconds;
     CHECK(fault_of(measurer.measure_kernel(task, wrong)) == fault);
     measurer.protocol.run_timeout_seconds = patience_seconds;  // two threads of one processor wait for each other
     CHECK(fault_of(measurer.measure_kernel(task, right)) == "none");
@@ -230,7 +230,7 @@ TEST_CASE("a thread of the team that crashes or hangs costs one candidate") {
         runtime->parallel_for(
             runtime, 2, [](void*, std::int64_t, std::int64_t end) { end == 2 ? std::abort() : void(); }, nullptr);
       },
-      "run_error");
+      "run_error", patience_seconds);
   expect(
       [](void* const*, const codegen::tunewright_runtime* runtime) {
         runtime->parallel_for(
@@ -240,7 +240,7 @@ TEST_CASE("a thread of the team that crashes or hangs costs one candidate") {
             },
             nullptr);
       },
-      "run_timeout");
+      "run_timeout", 0.5);
 }
 
 TEST_CASE("a compilation that took too long is a fault of its own") {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -39,6 +40,11 @@ Protocol quick() {
   protocol.repeats_max = 5;
   protocol.run_timeout_seconds = 20;
   return protocol;
+}
+
+/// The shortest repeat, which tells what a kernel needs where other programs take the processors away.
+double shortest_s(const Timing& timing) {
+  return std::min_element(timing.repeats.begin(), timing.repeats.end())->count();
 }
 
 TUNEWRIGHT_TEST_UNCHECKED void crash(void* const*, const tunewright_runtime*) {
@@ -316,9 +322,10 @@ TEST_CASE("timing follows the protocol") {
   };
 
   SUBCASE("fifty times the work takes about fifty times as long") {
-    const double ratio = timing_of(slow_add).median / timing_of(add).median;
+    protocol.repeats_min = protocol.repeats_max = 20;
+    const double ratio = shortest_s(timing_of(slow_add)) / shortest_s(timing_of(add));
     CHECK(ratio > 10);
-    CHECK(ratio < 2000);  // even where other programs take most of the machine
+    CHECK(ratio < 2000);
   }
   SUBCASE("a kernel far slower than the best is repeated seldom") {
     const Timing timing = timing_of(slow_add, Seconds(1e-9));
@@ -345,7 +352,7 @@ TEST_CASE("timing follows the protocol") {
     const Timing cold = timing_of(add);
     CHECK(cold.calls_per_repeat == 1);
     CHECK(cold.repeats.size() == 20);
-    CHECK(cold.median > warm.median);
+    CHECK(shortest_s(cold) > shortest_s(warm));
   }
   SUBCASE("what cannot be followed is refused") {
     protocol.repeats_max = 0;
@@ -487,7 +494,7 @@ TEST_CASE("interleaved measuring keeps the order and survives failures") {
   Sandbox sandbox;
   sandbox.set_task(addition());
   Protocol protocol = quick();
-  protocol.run_timeout_seconds = 0.5;
+  protocol.run_timeout_seconds = 2;  // for those that do not hang too
   const std::vector<codegen::Kernel> kernels = {kernel(slow_add), kernel(crash), kernel(add), kernel(hang),
                                                 kernel(one_is_wrong)};
   const std::vector<Outcome> outcomes = sandbox.measure_interleaved(kernels, protocol, 7);
@@ -497,7 +504,7 @@ TEST_CASE("interleaved measuring keeps the order and survives failures") {
   CHECK(outcomes[1].failure()->fault == Fault::RunError);
   REQUIRE(outcomes[2].valid());
   CHECK(outcomes[2].timing()->repeats.size() == 7);
-  CHECK(outcomes[0].timing()->median > outcomes[2].timing()->median);
+  CHECK(shortest_s(*outcomes[0].timing()) > shortest_s(*outcomes[2].timing()));
   CHECK(outcomes[3].failure()->fault == Fault::RunTimeout);
   CHECK(outcomes[4].failure()->fault == Fault::WrongResult);
   CHECK(sandbox.measure(kernel(add), quick()).valid());
