@@ -199,10 +199,9 @@ inline LibraryCall dnnl_kernel(Product p, bool constant_operand = false) {
     const md c = operand(p.m, p.n, false);
     const md any({p.k, p.n}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
     const auto primitive = dnnl_interface::product(engine, a, constant_operand ? any : b, c);
-    return DnnlKernel::Built{dnnl::matmul(primitive),
-                             {{DNNL_ARG_SRC, a, 0},
-                              {DNNL_ARG_WEIGHTS, primitive.weights_desc(), 1, b},
-                              {DNNL_ARG_DST, c, 2}}};
+    return DnnlKernel::Built{
+        dnnl::matmul(primitive),
+        {{DNNL_ARG_SRC, a, 0}, {DNNL_ARG_WEIGHTS, primitive.weights_desc(), 1, b}, {DNNL_ARG_DST, c, 2}}};
   });
 }
 

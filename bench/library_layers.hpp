@@ -101,11 +101,12 @@ inline std::shared_ptr<const program::ComputeGraph> program_of(const Layer& laye
     const auto factors = detail::factors_of(op);
     if (!factors) continue;
     const bool constant = graph.op(factors->right->tensor).role == program::Role::Constant;
-    const auto shape = constant && op.rank() == 4 ? detail::convolution_of(graph, op, *factors)
-                                                  : detail::product_of(op, *factors);
+    const auto shape =
+        constant && op.rank() == 4 ? detail::convolution_of(graph, op, *factors) : detail::product_of(op, *factors);
     if (!shape) continue;
     const auto* product = std::get_if<Product>(&*shape);
-    if (constant && product != nullptr && (product->batch > 1 || product->transpose_a || product->transpose_b)) continue;
+    if (constant && product != nullptr && (product->batch > 1 || product->transpose_a || product->transpose_b))
+      continue;
     const Layer layer{*shape, constant};
     if (program::flops(*detail::program_of(layer)) == program::flops(op)) return layer;
   }
@@ -114,8 +115,8 @@ inline std::shared_ptr<const program::ComputeGraph> program_of(const Layer& laye
 
 /// A layer of a network in a library.
 struct LibraryLayer {
-  std::size_t task;      ///< whose layer it is
-  Task alone;            ///< the layer without what the network's task fuses with it
+  std::size_t task;  ///< whose layer it is
+  Task alone;        ///< the layer without what the network's task fuses with it
   LibraryKernel kernel;
 };
 
