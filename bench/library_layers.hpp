@@ -67,7 +67,8 @@ inline std::optional<Shape> convolution_of(const program::ComputeGraph& graph, c
     if (kernel != 3 || padding != 1 || image[1] != image[2] || image[3] != channels) return std::nullopt;
     return DepthwiseShape{image[1], channels, stride};
   }
-  return ConvolutionShape{image[1], image[2], op.axes[6].extent, channels, kernel, stride, padding};
+  if (op.axes[6].extent != image[3] || op.axes[5].extent != kernel) return std::nullopt;  // groups, long windows
+  return ConvolutionShape{image[1], image[2], image[3], channels, kernel, stride, padding};
 }
 
 /// One product, or a batch of them.
