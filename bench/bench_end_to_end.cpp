@@ -14,8 +14,8 @@
 // time, median over turns: above 1 is faster) and ratio_of_copy (the same for the tuned network and itself).
 //
 // Where oneDNN was found, its convolutions and products are timed too, each alone and without what a task fuses with
-// it: onednn_layers_ms is their sum over the calls of the network, tuned_layers_ms that of the tuned kernels of the same
-// tasks, with all that they fuse, onednn_share what share of the network's operations these layers are, and
+// it: onednn_layers_ms is their sum over the calls of the network, tuned_layers_ms that of the tuned kernels of the
+// same tasks, with all that they fuse, onednn_share what share of the network's operations these layers are, and
 // ratio_vs_onednn_layers the first over the second.
 //
 // With --serve nothing is benchmarked but the network that --benchmark_filter names is tuned, "ready" is written with
