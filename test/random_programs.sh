@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compares random programs with the reference, twenty thousand for each seed: random shapes of every operator, random and
+# Compares random programs with the reference, some 27,600 for each seed: random shapes of every operator, random and
 # mutated schedules, every instruction set of the machine.
 #
 #   test/random_programs.sh FIRST LAST [TEST_KERNELS]
 #
 # Seeds go from FIRST to LAST (2 is that of the preset long-tests, whose program is the default). Prints a line a seed
-# and the sum; ends with status 1 at the first seed with a wrong program, which is printed. 1,000,000 programs are 50
-# seeds, of some five minutes each.
+# and the sum; ends with status 1 at the first seed with a wrong program, which is printed. A seed takes some minutes;
+# 37 of them are a million programs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 first=${1:?the first seed} last=${2:?the last seed} program=${3:-build/long-tests/test/test_kernels}
