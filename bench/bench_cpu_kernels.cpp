@@ -36,7 +36,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -120,21 +119,6 @@ void report(const std::vector<bench::RestrictionReport>& reports) {
   }
 }
 
-/// Removes and returns the value of `--serve=`, empty if it is not there.
-std::string take_served(int& argc, char** argv) {
-  constexpr std::string_view option = "--serve=";
-  std::string name;
-  int kept = 1;
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]).starts_with(option))
-      name = std::string_view(argv[i]).substr(option.size());
-    else
-      argv[kept++] = argv[i];
-  }
-  argc = kept;
-  return name;
-}
-
 void serve(const std::string& name, const Target& target, const bench::TuningOptions& settings, unsigned threads) {
   const std::vector<bench::SuiteEntry> entries = bench::suite();
   const auto entry = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.name == name; });
@@ -153,8 +137,7 @@ void serve(const std::string& name, const Target& target, const bench::TuningOpt
             << " seconds=" << run.status.elapsed.count() << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     const Outcome outcome = measurer.measure_interleaved(task, std::span(kernels).subspan(*best, 1), 5).front();
-    if (!outcome.valid()) throw std::runtime_error("a kernel that ran before failed: " + outcome.failure()->detail);
-    std::cout << cost_s(outcome) << std::endl;
+    std::cout << bench::timing_of(outcome).median.count() << std::endl;
   }
 }
 
@@ -163,7 +146,6 @@ void serve(const std::string& name, const Target& target, const bench::TuningOpt
 int main(int argc, char** argv) try {
   std::vector<char*> arguments(argv, argv + argc);
   arguments.push_back(nullptr);
-  const std::string served = take_served(argc, argv);
   bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
   const Target host = host_target();
   Target target = bench::held_to(host, settings.instructions);
@@ -172,11 +154,11 @@ int main(int argc, char** argv) try {
     throw std::invalid_argument(std::to_string(target.threads) + " threads were asked for and there are " +
                                 std::to_string(host.threads) + " cores: threads that take turns are not timed");
   }
-  if (!served.empty()) {
-    serve(served, target, settings, host.threads);
+  if (settings.served) {
+    serve(*settings.served, target, settings, host.threads);
     return 0;
   }
-  const std::string vendor = host::cpuinfo_value(system_files()("/proc/cpuinfo").value_or(""), "vendor_id");
+  const std::string vendor = bench::host_vendor();
   const std::vector<bench::Variable> environment =
       bench::library_environment(settings.instructions, target.threads, vendor);
   bench::restart_with(environment, arguments.data());

@@ -114,12 +114,12 @@ void add_onednn_layers(benchmark::State& state, const Tuned& tuned) {
   if (layers.empty()) return;
   measurers::OrcJit measurer;
   const auto seconds_of_kernel = [&](const Task& task, const codegen::Kernel& kernel) {
-    return cost_s(measurer.measure_interleaved(task, std::span(&kernel, 1)).front());
+    return bench::timing_of(measurer.measure_interleaved(task, std::span(&kernel, 1)).front()).median.count();
   };
   double onednn_s = 0, tuned_s = 0, covered = 0;
   for (const bench::LibraryLayer& layer : layers) {
     const WeightedTask& weighted = tuned.tasks[layer.task];
-    onednn_s += weighted.weight * seconds_of_kernel(layer.alone, layer.kernel.kernel);
+    onednn_s += weighted.weight * seconds_of_kernel(layer.alone, layer.kernel);
     const codegen::Kernel ours = measurer.compile_kernel(weighted.task, loops::lower(tuned.schedules[layer.task]));
     tuned_s += weighted.weight * seconds_of_kernel(weighted.task, ours);
     covered += weighted.weight * layer.alone.flops;
@@ -231,8 +231,7 @@ int main(int argc, char** argv) try {
     serve(filter, options);
     return 0;
   }
-  const std::string vendor = host::cpuinfo_value(system_files()("/proc/cpuinfo").value_or(""), "vendor_id");
-  bench::restart_with(bench::library_environment(bench::InstructionSet::Native, options.threads, vendor),
+  bench::restart_with(bench::library_environment(bench::InstructionSet::Native, options.threads, bench::host_vendor()),
                       arguments.data());
   for (const bench::KnownNetwork& model : bench::known_networks()) {
     benchmark::RegisterBenchmark(model.name,

@@ -34,6 +34,8 @@ import sys
 import tempfile
 import time
 
+from our_side import checked
+
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -43,17 +45,7 @@ def options():
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--kernels", default=",".join(KERNELS), help="names of the suite, separated by commas")
-    given = parser.parse_args()
-    for name in ("threads", "seconds", "rounds"):
-        if getattr(given, name) <= 0:
-            parser.error(f"{getattr(given, name)} was given for --{name}; give a positive number")
-    given.kernels = given.kernels.split(",")
-    for name in given.kernels:
-        if name not in KERNELS:
-            parser.error(f"'{name}' is no kernel of this comparison; there are {', '.join(KERNELS)}")
-    if not os.access(given.bench, os.X_OK):
-        parser.error(f"'{given.bench}' is no program; build the target bench_cpu_kernels and give its path to --bench")
-    return given
+    return checked(parser, "bench_cpu_kernels", ("threads", "seconds", "rounds"), "kernels", KERNELS)
 
 
 def product(m, n, k, batch=None):

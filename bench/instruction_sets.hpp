@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/host_target.hpp"
 #include "tunewright/core/target.hpp"
 
 /// The instruction set that tuned kernels and libraries are held to alike.
@@ -108,6 +109,11 @@ using Variable = std::pair<std::string, std::string>;
           {"OMP_DYNAMIC", "FALSE"},
           {"MKL_DYNAMIC", "FALSE"},
           {"KMP_BLOCKTIME", "20"}};
+}
+
+/// The vendor of this machine's processor, as `library_environment` takes it; empty if it is not told.
+[[nodiscard]] inline std::string host_vendor() {
+  return host::cpuinfo_value(system_files()("/proc/cpuinfo").value_or(""), "vendor_id");
 }
 
 /// Replaces this program by itself with `variables` set, or does nothing where they are. Call it before anything else:

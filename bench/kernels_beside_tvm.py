@@ -31,11 +31,12 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
+
+from our_side import Served, checked, quartiles
 
 
 def arguments():
@@ -49,17 +50,8 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1, help="of both searches")
     parser.add_argument("--timeout", type=int, default=30, help="seconds in which TVM compiles or runs a candidate")
     parser.add_argument("--out", default="")
-    given = parser.parse_args()
-    for name in ("trials", "our_trials", "rounds", "threads", "seed", "timeout"):
-        if getattr(given, name) <= 0:
-            parser.error(f"{getattr(given, name)} was given for --{name}; give a positive number")
-    given.kernels = given.kernels.split(",")
-    for name in given.kernels:
-        if name not in KERNELS:
-            parser.error(f"'{name}' is no kernel of this comparison; there are {', '.join(KERNELS)}")
-    if not os.access(given.bench, os.X_OK):
-        parser.error(f"'{given.bench}' is no program; build the target bench_cpu_kernels and give its path to --bench")
-    return given
+    return checked(parser, "bench_cpu_kernels", ("trials", "our_trials", "rounds", "threads", "seed", "timeout"),
+                   "kernels", KERNELS)
 
 
 def product(m, n, k):
@@ -130,37 +122,6 @@ def host_target(threads):
     """TVM's target of this machine; kernels and the processes that measure them run with as many threads."""
     os.environ["TVM_NUM_THREADS"] = str(threads)  # read when the first kernel runs
     return tvm.target.Target({"kind": "llvm", "mcpu": llvm_get_system_cpu(), "num-cores": threads})
-
-
-def quartiles(values):
-    values = sorted(values)
-    return values[len(values) // 4], statistics.median(values), values[(3 * len(values)) // 4]
-
-
-class Served:
-    """A program of ours that is asked for times line by line; `found` has the counters of its search."""
-
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        ready = self.process.stdout.readline().split()
-        if ready[:1] != ["ready"]:
-            sys.exit(f"{' '.join(command)} did not get ready")
-        self.found = {name: float(value) for name, value in (counter.split("=") for counter in ready[1:])}
-
-    def seconds(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"{' '.join(self.process.args)} ended before its last turn")
-        return float(line)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 class TvmKernel:

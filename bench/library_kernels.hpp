@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/core/outcome.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/graph.hpp"
 
@@ -50,6 +51,12 @@ constexpr std::array<codegen::tunewright_kernel, sizeof...(Slots)> slot_function
 }
 
 }  // namespace detail
+
+/// The timing of a kernel that has to run. Throws `std::runtime_error` with the reason if it failed.
+inline const Timing& timing_of(const Outcome& outcome) {
+  if (!outcome.valid()) throw std::runtime_error("a kernel that has to run failed: " + outcome.failure()->detail);
+  return *outcome.timing();
+}
 
 /// Enters a library's function for the outputs of `graph` into the table.
 inline LibraryKernel library_kernel(std::string library, const std::shared_ptr<const program::ComputeGraph>& graph,

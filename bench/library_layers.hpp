@@ -118,11 +118,11 @@ inline std::shared_ptr<const program::ComputeGraph> program_of(const Layer& laye
 struct LibraryLayer {
   std::size_t task;  ///< whose layer it is
   Task alone;        ///< the layer without what the network's task fuses with it
-  LibraryKernel kernel;
+  codegen::Kernel kernel;
 };
 
-/// The layers of `tasks` that oneDNN has; none in a program that is built without it. Call it before there is a
-/// measurer, as `library_kernel` tells.
+/// The layers of `tasks` that oneDNN has; none in a program that is built without it. Call it before the measurer that
+/// times them is made, see library_kernels.hpp.
 [[nodiscard]] inline std::vector<LibraryLayer> onednn_layers([[maybe_unused]] std::span<const WeightedTask> tasks) {
   std::vector<LibraryLayer> layers;
 #ifdef TUNEWRIGHT_BENCH_HAS_DNNL
@@ -137,7 +137,7 @@ struct LibraryLayer {
     else
       call = std::visit([](const auto& s) { return dnnl_kernel(s); }, layer->shape);
     layers.push_back({t, program::make_task(name_of(layer->shape), graph, task.target),
-                      library_kernel("oneDNN", graph, std::move(call))});
+                      library_kernel("oneDNN", graph, std::move(call)).kernel});
   }
 #endif
   return layers;

@@ -22,10 +22,11 @@ Needs torch, torchvision, onnx and onnxruntime; openvino where it is to be compa
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+
+from our_side import Served, quartiles
 
 try:
     import numpy as np
@@ -144,11 +145,6 @@ def libraries(path, inputs, threads):
     yield "openvino", openvino.__version__.split("-")[0], lambda: request.infer(values)
 
 
-def quartiles(values):
-    values = sorted(values)
-    return values[len(values) // 4], statistics.median(values), values[(3 * len(values)) // 4]
-
-
 def turn_of(run):
     """Median seconds of five inferences in a row, after three that warm up and a wait in which the threads of the other
     side, which watch for work for a while, leave the processors."""
@@ -167,15 +163,7 @@ def compare(network, options):
                    f"--threads={options.threads}"]
         if options.journals:
             command.append(f"--journals={options.journals}")
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ours:
-            if not ours.stdout.readline().startswith("ready"):
-                sys.exit(f"{' '.join(command)} did not get ready")
-
-            def run_ours():
-                ours.stdin.write("\n")
-                ours.stdin.flush()
-                return float(ours.stdout.readline())
-
+        with Served(command) as ours:
             def run_theirs(run):
                 start = time.perf_counter()
                 run()
@@ -184,7 +172,7 @@ def compare(network, options):
             for name, version, run in libraries(path, inputs, options.threads):
                 seconds = {"ours": [], "theirs": []}
                 for turn in range(options.rounds + 1):
-                    mine, theirs = turn_of(run_ours), turn_of(lambda: run_theirs(run))
+                    mine, theirs = turn_of(ours.seconds), turn_of(lambda: run_theirs(run))
                     if turn > 0:
                         seconds["ours"].append(mine)
                         seconds["theirs"].append(theirs)
@@ -192,7 +180,6 @@ def compare(network, options):
                 print(f"{network} {name} {version} ours_ms={1e3 * statistics.median(seconds['ours']):.2f} "
                       f"theirs_ms={1e3 * statistics.median(seconds['theirs']):.2f} "
                       f"ratio={middle:.3f} [{low:.3f}, {high:.3f}]", flush=True)
-            ours.stdin.close()
 
 
 def main():

@@ -33,8 +33,9 @@ import sys
 import tempfile
 import time
 
-from kernels_beside_tvm import Served, Tally, compare_all, measuring, ms, sides, tvm
+from kernels_beside_tvm import Tally, compare_all, measuring, ms, sides, tvm
 from networks_beside_libraries import model_of, np, onnxruntime, torch, turn_of
+from our_side import Served, checked
 
 import onnx
 from tvm import relax
@@ -55,17 +56,8 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1, help="of TVM's search")
     parser.add_argument("--timeout", type=int, default=30, help="seconds in which TVM compiles or runs a candidate")
     parser.add_argument("--out", default="")
-    given = parser.parse_args()
-    for name in ("trials", "rounds", "minutes", "threads", "seed", "timeout"):
-        if getattr(given, name) <= 0:
-            parser.error(f"{getattr(given, name)} was given for --{name}; give a positive number")
-    given.networks = given.networks.split(",")
-    for name in given.networks:
-        if name not in NETWORKS:
-            parser.error(f"'{name}' is no network of this comparison; there are {', '.join(NETWORKS)}")
-    if not os.access(given.bench, os.X_OK):
-        parser.error(f"'{given.bench}' is no program; build the target bench_end_to_end and give its path to --bench")
-    return given
+    return checked(parser, "bench_end_to_end", ("trials", "rounds", "minutes", "threads", "seed", "timeout"),
+                   "networks", NETWORKS)
 
 
 class TvmNetwork:

@@ -75,8 +75,7 @@ inline std::optional<std::size_t> fastest(std::span<const Outcome> outcomes) {
 }
 
 inline void append(std::vector<double>& seconds, const Outcome& outcome) {
-  if (!outcome.valid()) throw std::runtime_error("a kernel that ran before failed: " + outcome.failure()->detail);
-  for (const Seconds repeat : outcome.timing()->repeats) seconds.push_back(repeat.count());
+  for (const Seconds repeat : timing_of(outcome).repeats) seconds.push_back(repeat.count());
 }
 
 }  // namespace detail

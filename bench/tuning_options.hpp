@@ -28,6 +28,7 @@ struct TuningOptions {
   InstructionSet instructions = InstructionSet::Native;  ///< --isa=NAME
   std::optional<unsigned> threads;                       ///< --threads=N; without, one a core
   std::optional<std::uint64_t> random_shapes;            ///< --random_shapes=SEED
+  std::optional<std::string> served;                     ///< --serve=KERNEL
 };
 
 /// A whole number from `least` to `most` as somebody wrote it. Throws `std::invalid_argument` for anything else.
@@ -82,6 +83,8 @@ inline TuningOptions take_tuning_options(int& argc, char** argv) {
       options.threads = static_cast<unsigned>(parse_number(value, "threads", 1, 1024));
     else if (option == "--random_shapes=")
       options.random_shapes = parse_number(value, "random_shapes", 0, std::numeric_limits<std::uint64_t>::max());
+    else if (option == "--serve=")
+      options.served = value;
     else
       argv[kept++] = argv[i];
   }

@@ -36,14 +36,16 @@ TEST_CASE("our own options are taken, others are left") {
   CHECK(none.options.instructions == bench::InstructionSet::Native);
   CHECK_FALSE(none.options.threads);
   CHECK_FALSE(none.options.random_shapes);
+  CHECK_FALSE(none.options.served);
   CHECK_FALSE(none.options.seconds_per_kernel);
   CHECK(none.options.seed == 1);
   CHECK_FALSE(none.options.journal);
   CHECK(none.left == std::vector<std::string>{"--benchmark_filter=matmul", "file"});
 
   const Taken all = take({"--trials=7", "--isa=avx2", "--v=1", "--threads=3", "--random_shapes=0", "--journal=a=b",
-                          "--seconds_per_kernel=1.5", "--seed=0"});
+                          "--seconds_per_kernel=1.5", "--seed=0", "--serve=matmul/7x7x7"});
   CHECK(all.options.trials == 7);
+  CHECK(all.options.served == "matmul/7x7x7");
   CHECK(all.options.instructions == bench::InstructionSet::Avx2);
   CHECK(all.options.threads == 3);
   CHECK(all.options.random_shapes == 0);

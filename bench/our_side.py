@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the programs that compare ours with others share: arguments that are checked, our side when it takes turns, and
+quartiles of ratios."""
+
+import os
+import statistics
+import subprocess
+import sys
+
+
+def checked(parser, target, positive, several, known):
+    """The arguments, with a list of names in place of those in `several`, separated by commas. An error for numbers in
+    `positive` that are not, names that are not `known`, and a --bench that is no program."""
+    given = parser.parse_args()
+    for name in positive:
+        if getattr(given, name) <= 0:
+            parser.error(f"{getattr(given, name)} was given for --{name}; give a positive number")
+    names = getattr(given, several).split(",")
+    for name in names:
+        if name not in known:
+            parser.error(f"'{name}' is no {several[:-1]} of this comparison; there are {', '.join(known)}")
+    setattr(given, several, names)
+    if not os.access(given.bench, os.X_OK):
+        parser.error(f"'{given.bench}' is no program; build the target {target} and give its path to --bench")
+    return given
+
+
+def quartiles(values):
+    values = sorted(values)
+    return values[len(values) // 4], statistics.median(values), values[(3 * len(values)) // 4]
+
+
+class Served:
+    """A program of ours that is asked for times line by line; `found` has the counters of its search."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        ready = self.process.stdout.readline().split()
+        if ready[:1] != ["ready"]:
+            sys.exit(f"{' '.join(command)} did not get ready")
+        self.found = {name: float(value) for name, value in (counter.split("=") for counter in ready[1:])}
+
+    def seconds(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"{' '.join(self.process.args)} ended before its last turn")
+        return float(line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.stdin.close()
+        self.process.wait()
