@@ -186,3 +186,33 @@ TEST_CASE("threads share a parallel loop, and the longest share counts") {
   // A roofline knows no threads: 2^21 floats at 8 bytes a cycle of 2.5 GHz.
   CHECK(Roofline{}.latency_s(nest(4), many) == doctest::Approx(4.0 * (1 << 21) / 8 / 2.5e9));
 }
+
+TEST_CASE("the thread with most rows counts") {
+  const auto nest = [](std::int64_t rows, std::int64_t columns, bool by_columns) {
+    const auto graph = program::operators::matmul_graph({.m = rows, .n = columns, .k = 64});
+    return scheduled(graph, [&](ScheduleBuilder& s) {
+      const auto i = s.split(2, 0, {2});
+      const auto j = s.split(2, 1, {8});
+      if (by_columns)
+        s.reorder(2, {j[0], i[0], 2, i[1], j[1]});
+      else
+        s.reorder(2, {i[0], j[0], 2, i[1], j[1]});
+      s.parallel(2, by_columns ? s.fuse(2, {j[0], i[0]}) : s.fuse(2, {i[0], j[0]}));
+      s.unroll(2, i[1]);
+      s.vectorize(2, j[1]);
+    });
+  };
+  const Target two = core().with_threads(2);
+  // Two rows with 64 terms, or one: 4 cycles until a sum is there again, and what that does not hide.
+  const double full = 64 * (4 + (2 / 2.0 + 3 / 2.0) / 4), trimmed = 64 * (4 + (1 / 2.0 + 1.5 / 2.0) / 4);
+  const auto around = [](double tiles, double rows) {
+    return CpuCore{}.fork_cycles + (tiles + tiles * 64) * 0.5 + rows / 2.0 + rows;
+  };
+  // The first thread has 4 of 7 rows, as it has of 8; of 5 rows the second one has 3.
+  CHECK(cycles(nest(7, 8, false), two) == doctest::Approx(2 * full + around(2, 4)));
+  CHECK(cycles(nest(8, 8, false), two) == doctest::Approx(2 * full + around(2, 4)));
+  CHECK(cycles(nest(5, 8, false), two) == doctest::Approx(full + trimmed + around(2, 3)));
+  // Of two halves of the columns each has all rows; if rows are divided first, the first one has 4 of both.
+  CHECK(cycles(nest(7, 16, true), two) == doctest::Approx(3 * full + trimmed + around(4, 7)));
+  CHECK(cycles(nest(7, 16, false), two) == doctest::Approx(4 * full + around(4, 8)));
+}

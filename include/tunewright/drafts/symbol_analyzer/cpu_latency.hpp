@@ -60,7 +60,7 @@ struct Roof {
 ///               time, and the last level distributes rows over its sets by hashing
 ///   tensors     instructions replace the operations, and their loads and stores those of the tile, where the code
 ///               generator can use them: see `CpuTensorCost`
-///   workers     the longest share of a parallel loop
+///   workers     the longest share of a parallel loop; the last one has the tiles with few rows
 ///   statement   maximum + (1 - overlap) * (sum of the others); program: sum of its statements and loops
 class CpuAnalysis {
  public:
@@ -105,6 +105,21 @@ class CpuAnalysis {
 
   /// Divides the executions of the tile by its number of rows.
   void find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement, std::size_t tile) const;
+
+  /// Register tiles along one axis.
+  struct TilesOfAxis {
+    double all = 1;      ///< those beyond the axis included
+    double full = 1;     ///< within the axis
+    double trimmed = 0;  ///< 0 or 1
+    double left = 0;     ///< rows of the trimmed one, relative to a full one
+
+    [[nodiscard]] double rows() const noexcept { return full + trimmed * left; }
+  };
+  /// Those of the worker that has most rows. If workers have consecutive parts of the axis, the last one has what is
+  /// trimmed and what is beyond; otherwise all have the same share of it.
+  [[nodiscard]] TilesOfAxis of_busiest_worker(const TilesOfAxis& axis, const loops::FlatIndex& value) const;
+  /// The parallel loop whose consecutive iterations proceed along an axis with this value; null if there is none.
+  [[nodiscard]] const loops::LoopSummary* divided_by(const loops::FlatIndex& value) const;
 
   /// Operations of zero padding that CPU code skips, because all lanes of a vector are padded alike.
   [[nodiscard]] double skipped_operations(const loops::BodyOperations& ops) const;
@@ -279,15 +294,49 @@ TUNEWRIGHT_INLINE void CpuAnalysis::find_trimmed(CpuSymbols& s, const loops::Sta
     const std::int64_t reach = reader_.summary().indices.range(statement.axis_values[axis]).max + 1;
     const std::int64_t extent = op.axes[axis].extent, size = innermost.extent;
     if (reach <= extent || size > extent) continue;
-    const double share_of_one = static_cast<double>(size) / static_cast<double>(reach);
-    const double full = static_cast<double>(extent / size) * share_of_one;
-    const double left = static_cast<double>(extent % size) / static_cast<double>(size);
+    const TilesOfAxis all{.all = static_cast<double>(reach) / static_cast<double>(size),
+                          .full = static_cast<double>(extent / size),
+                          .trimmed = extent % size > 0 ? 1.0 : 0.0,
+                          .left = static_cast<double>(extent % size) / static_cast<double>(size)};
+    const TilesOfAxis own = of_busiest_worker(all, statement.axis_values[axis]);
     for (std::size_t t = 0; t < s.sizes; ++t) {
-      s.tiles[s.sizes + t] = {s.tiles[t].share * (left > 0 ? share_of_one : 0), s.tiles[t].rows * left};
-      s.tiles[t].share *= full;
+      s.tiles[s.sizes + t] = {s.tiles[t].share * own.trimmed / own.all, s.tiles[t].rows * own.left};
+      s.tiles[t].share *= own.full / own.all;
     }
     s.sizes *= 2;
   }
+}
+
+TUNEWRIGHT_INLINE CpuAnalysis::TilesOfAxis CpuAnalysis::of_busiest_worker(const TilesOfAxis& axis,
+                                                                          const loops::FlatIndex& value) const {
+  const loops::LoopSummary* loop = divided_by(value);
+  if (loop == nullptr) return axis;
+  const std::int64_t iterations = reader_.summary().indices.extents[loop->var];
+  const std::int64_t workers = std::min<std::int64_t>(iterations, std::max(1U, target_->threads));
+  if (workers == 1) return axis;
+  const std::int64_t most = program::ceil_div(iterations, workers);  // the last worker has as many
+  const bool others_have_most = iterations % workers != 1;
+  const double tiles_of_one = axis.all / static_cast<double>(iterations);
+  TilesOfAxis last = axis;
+  last.all = static_cast<double>(most) * tiles_of_one;
+  last.full = std::max(0.0, axis.full - static_cast<double>(iterations - most) * tiles_of_one);
+  TilesOfAxis other{.all = last.all};
+  other.full = std::min(axis.full, others_have_most ? last.all : static_cast<double>(most - 1) * tiles_of_one);
+  return other.rows() > last.rows() ? other : last;
+}
+
+TUNEWRIGHT_INLINE const loops::LoopSummary* CpuAnalysis::divided_by(const loops::FlatIndex& value) const {
+  using Kind = loops::FlatIndex::Kind;
+  const loops::IndexArena& indices = reader_.summary().indices;
+  for (const loops::FlatIndex::Term& term : value.terms()) {
+    if (term.kind == Kind::Remainder) continue;
+    const loops::FlatIndex* of = term.kind == Kind::Quotient ? &indices.numerator(term) : nullptr;
+    if (of != nullptr && (of->count != 1 || !of->is_plain())) continue;
+    const std::uint8_t depth = reader_.depth_of(of != nullptr ? of->terms()[0].of : term.of);
+    if (depth != NestReader::none && reader_.open()[depth].kind == loops::LoopKind::Parallel)
+      return &reader_.open()[depth];
+  }
+  return nullptr;
 }
 
 TUNEWRIGHT_INLINE double CpuAnalysis::skipped_operations(const loops::BodyOperations& ops) const {
