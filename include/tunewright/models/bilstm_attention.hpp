@@ -45,7 +45,7 @@ struct BiLstmAttention {
   std::size_t width = 128;          ///< width of rows, cells and attention, a multiple of `attention_heads`
   std::size_t layers = 3;           ///< bidirectional layers, at least 1
   std::size_t attention_heads = 2;  ///< at least 1
-  std::size_t steps = 2;            ///< attention steps, at least 1
+  std::size_t steps = 2;            ///< attention steps, 1 to 1024
   float dropout = 0;                ///< dropout rate of the last units in training, in [0, 1)
   nn::Training training{.loss = nn::Loss::MeanSquared, .batch_programs = 128, .learning_rate = 1e-3F};
   unsigned threads = 0;  ///< 0: all hardware threads
@@ -147,7 +147,7 @@ TUNEWRIGHT_INLINE void BiLstmAttention::check(const nn::Training& how, const Fea
   require(width > 0 && width % attention_heads == 0, name, "width", static_cast<double>(width),
           "a positive multiple of attention_heads");
   require(layers > 0, name, "layers", static_cast<double>(layers), "at least 1");
-  require(steps > 0, name, "steps", static_cast<double>(steps), "at least 1");
+  require(steps > 0 && steps <= Network::most_steps, name, "steps", static_cast<double>(steps), "1 to 1024");
   require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
   check_lesson(name, x, y, 1, group);
 }

@@ -87,7 +87,9 @@ struct GaussianProcess {
   /// or not finite, features that are NaN, and more programs than `most_programs`.
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
 
-  /// See PersistentCostModel.
+  /// `load` computes what `fit` did, in O(n^3), and refuses more than `most_loaded` programs, or `most_programs` if that
+  /// is more, since a file takes memory of the square of its size. See PersistentCostModel.
+  static constexpr std::size_t most_loaded = 10'000;
   void save(std::ostream& out, std::uint64_t feature_schema) const;
   void load(std::istream& in, std::uint64_t feature_schema);
 
@@ -218,6 +220,11 @@ TUNEWRIGHT_INLINE void GaussianProcess::load(std::istream& in, std::uint64_t fea
     if (which.size() != 1 || which[0] > 1 || numbers.size() != 3 ||
         next.inputs.size() != next.labels.size() * next.vectors.columns())
       throw std::runtime_error("the tensors do not belong to one model");
+    if (!next.labels.empty() && next.vectors.columns() == 0) throw std::runtime_error("programs have no columns");
+    if (next.labels.size() > std::max(most_programs, most_loaded)) {
+      throw std::runtime_error("the file has " + std::to_string(next.labels.size()) +
+                               " programs; raise most_programs if you trust it");
+    }
     for (const std::vector<double>* all : {&numbers, &std::as_const(next.labels), &std::as_const(next.inputs)}) {
       for (const double number : *all) {
         if (!std::isfinite(number)) throw std::runtime_error("a number is not finite");

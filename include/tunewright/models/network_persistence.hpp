@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -85,7 +86,11 @@ template <class Network>
 namespace tunewright::models::network_persistence_detail {
 
 TUNEWRIGHT_INLINE std::size_t shape_of(const data::TensorFile& file, const std::string& name) {
-  constexpr std::size_t most = 1U << 20;
+  // A size beyond the file's count of numbers is that of no weights in it; layers would take memory before they are
+  // missed. Every file may have small sizes, which are not all those of weights.
+  std::size_t numbers = 0;
+  for (const data::Tensor& tensor : file.tensors) numbers += tensor.bytes.size() / sizeof(float);
+  const std::size_t most = std::clamp<std::size_t>(numbers, 1U << 10, 1U << 20);
   const auto found = file.metadata.find("shape." + name);
   if (found == file.metadata.end()) throw std::runtime_error("the metadata lack 'shape." + name + "'");
   const std::string& text = found->second;

@@ -48,8 +48,13 @@ class BiLstmNetwork : public LayeredNetwork<T> {
     std::size_t width = 128, layers = 3, attention_heads = 2, steps = 2;
   };
 
+  static constexpr std::size_t most_steps = 1024;
+
   BiLstmNetwork(std::size_t columns, Sizes sizes, std::size_t heads)
       : LayeredNetwork<T>(columns, heads), sizes_(sizes), input_(layout_, "encoder.input", columns, sizes.width) {
+    this->check_size(sizes.width > 0, "width", sizes.width, "at least 1");
+    this->check_size(sizes.layers > 0, "layers", sizes.layers, "at least 1");
+    this->check_size(sizes.steps > 0 && sizes.steps <= most_steps, "steps", sizes.steps, "1 to 1024");
     for (std::size_t l = 0; l < sizes.layers; ++l) {
       lstm_.emplace_back(layout_, "encoder.lstm." + std::to_string(l), l == 0 ? sizes.width : 2 * sizes.width,
                          sizes.width);

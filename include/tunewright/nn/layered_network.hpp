@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/nn/parameters.hpp"
 #include "tunewright/nn/trainer.hpp"
@@ -11,11 +12,14 @@
 namespace tunewright::nn {
 
 /// The common interface of networks: input and output sizes and parameters. A network derives from it and adds its
-/// layers to `layout_`.
+/// layers to `layout_`. Constructors throw `std::invalid_argument` for sizes that no network has, because sizes come
+/// from files as well.
 template <class T>
 class LayeredNetwork {
  public:
   using Scalar = T;
+
+  static constexpr std::size_t most_heads = 1024;
 
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
   [[nodiscard]] const ParameterLayout& layout() const noexcept { return layout_; }
@@ -29,7 +33,14 @@ class LayeredNetwork {
   }
 
  protected:
-  LayeredNetwork(std::size_t columns, std::size_t heads) : columns_(columns), heads_(heads) {}
+  LayeredNetwork(std::size_t columns, std::size_t heads) : columns_(columns), heads_(heads) {
+    check_size(columns > 0, "columns", columns, "at least 1");
+    check_size(heads > 0 && heads <= most_heads, "heads", heads, "1 to 1024");
+  }
+
+  static void check_size(bool holds, const char* name, std::size_t size, const char* range) {
+    require(holds, "nn: the network", name, static_cast<double>(size), range);
+  }
 
   std::size_t columns_, heads_;
   ParameterLayout layout_;

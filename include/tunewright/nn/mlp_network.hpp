@@ -41,6 +41,7 @@ class MlpNetwork : public LayeredNetwork<T> {
 
   MlpNetwork(std::size_t columns, std::size_t hidden, std::size_t heads)
       : LayeredNetwork<T>(columns, heads), hidden_(hidden) {
+    this->check_size(hidden > 0, "hidden", hidden, "at least 1");
     encoder_[0] = Linear(layout_, "encoder.0", columns, hidden);
     encoder_[1] = Linear(layout_, "encoder.1", hidden, hidden);
     for (std::size_t i = 0; i < 2; ++i) trunk_[i] = Residual(layout_, "trunk." + std::to_string(i), hidden);

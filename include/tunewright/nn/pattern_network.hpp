@@ -53,6 +53,9 @@ class PatternNetwork : public LayeredNetwork<T> {
 
   PatternNetwork(std::size_t columns, std::size_t dataflow_columns, std::size_t hidden, std::size_t heads)
       : LayeredNetwork<T>(columns, heads), dataflow_columns_(dataflow_columns), hidden_(hidden) {
+    this->check_size(hidden > 0 && hidden % 8 == 0, "hidden", hidden, "a multiple of 8");
+    this->check_size(dataflow_columns > 0, "dataflow_columns", dataflow_columns, "at least 1");
+    this->check_size(columns > dataflow_columns + 1, "columns", columns, "at least dataflow_columns + 2");
     const std::size_t statement_columns = columns - 1 - dataflow_columns, token = hidden / 2;
     statements_ = {Linear(layout_, "statements.0", statement_columns, hidden),
                    Linear(layout_, "statements.1", hidden, hidden)};

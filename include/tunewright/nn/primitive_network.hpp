@@ -53,6 +53,7 @@ class PrimitiveNetwork : public LayeredNetwork<T> {
 
   PrimitiveNetwork(std::size_t columns, std::size_t width, std::size_t attention_heads, std::size_t heads)
       : LayeredNetwork<T>(columns, heads), width_(width), attention_heads_(attention_heads) {
+    this->check_size(width > 0 && width % 4 == 0, "width", width, "a positive multiple of 4");
     const std::array<std::size_t, 5> encoder{columns, width / 4, width / 2, width, width};
     for (std::size_t i = 0; i < 4; ++i)
       encoder_[i] = Linear(layout_, "encoder." + std::to_string(i), encoder[i], encoder[i + 1]);

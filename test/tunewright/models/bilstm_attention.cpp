@@ -48,6 +48,7 @@ TEST_CASE("misuse is refused by name") {
   CHECK(refused({.layers = 0}).find("layers") != std::string::npos);
   CHECK(refused({.attention_heads = 0}).find("attention_heads") != std::string::npos);
   CHECK(refused({.steps = 0}).find("steps") != std::string::npos);
+  CHECK(refused({.steps = 1025}).find("steps") != std::string::npos);
 }
 
 TEST_CASE("the quick settings rank what they have not seen, from 128 programs") {

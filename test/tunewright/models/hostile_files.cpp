@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of models whose numbers fit together, and that no model wrote.
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/network_lessons.hpp"
+#include "support/refusal.hpp"
+#include "tunewright/data/safetensors.hpp"
+#include "tunewright/models/bilstm_attention.hpp"
+#include "tunewright/models/gaussian_process.hpp"
+#include "tunewright/models/mlp.hpp"
+#include "tunewright/models/pattern_aware.hpp"
+#include "tunewright/models/primitive_attention.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+/// The file of the model, trained on little.
+template <class Model>
+data::TensorFile file_of(Model model) {
+  const auto lesson = test::make_lesson(20, 3);
+  if constexpr (requires { model.training.epochs; }) model.training.epochs = 1;
+  model.fit(lesson.x, lesson.y, lesson.group);
+  std::stringstream file;
+  model.save(file, 7);
+  return data::read_safetensors(file);
+}
+
+/// Why the file is refused.
+template <class Model>
+std::string refused(const data::TensorFile& file) {
+  std::stringstream stream;
+  data::write_safetensors(stream, file.tensors, file.metadata);
+  return test::refusal<std::runtime_error>([&] { Model{}.load(stream, 7); });
+}
+
+/// Why the file is refused that says `value` of the size of the network.
+template <class Model>
+std::string refused_with(data::TensorFile file, const std::string& size, const std::string& value) {
+  file.metadata.at("shape." + size) = value;
+  return refused<Model>(file);
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Gives the tensor no numbers.
+void empty(data::TensorFile& file, const std::string& name, const std::vector<std::size_t>& shape) {
+  for (data::Tensor& tensor : file.tensors) {
+    if (tensor.name == name) tensor = data::Tensor::of(name, shape, std::span<const float>());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a file of a network without layers, heads or attention is refused, not read beyond its weights") {
+  const data::TensorFile lstm = file_of(models::BiLstmAttention{.width = 4, .layers = 1});
+  CHECK(contains(refused_with<models::BiLstmAttention>(lstm, "layers", "0"), "layers is 0"));
+  CHECK(contains(refused_with<models::BiLstmAttention>(lstm, "steps", "0"), "steps is 0"));
+  CHECK(contains(refused_with<models::BiLstmAttention>(lstm, "steps", "1025"), "1 to 1024"));
+  CHECK(contains(refused_with<models::BiLstmAttention>(lstm, "attention_heads", "0"), "heads"));
+  CHECK(contains(refused_with<models::BiLstmAttention>(lstm, "layers", "1000000"), "'1000000' is no layers"));
+
+  data::TensorFile mlp = file_of(models::Mlp{.hidden = 4});
+  empty(mlp, "output.weight", {4, 0});
+  empty(mlp, "output.bias", {1, 0});
+  CHECK(contains(refused_with<models::Mlp>(mlp, "heads", "0"), "heads is 0"));
+
+  const data::TensorFile primitive = file_of(models::PrimitiveAttention{.width = 8, .attention_heads = 2});
+  CHECK(contains(refused_with<models::PrimitiveAttention>(primitive, "heads", "0"), "heads is 0"));
+  CHECK(contains(refused_with<models::PrimitiveAttention>(primitive, "heads", "1025"), "heads"));
+  CHECK(contains(refused_with<models::PrimitiveAttention>(primitive, "width", "10"), "width is 10"));
+}
+
+TEST_CASE("a file of a Gaussian process takes no more memory than is foreseen") {
+  data::TensorFile file = file_of(models::GaussianProcess{.threads = 1});
+  for (data::Tensor& tensor : file.tensors) {
+    if (tensor.name == "mean" || tensor.name == "deviation")
+      tensor = data::Tensor::of(tensor.name, std::vector<double>{});
+    if (tensor.name == "inputs") tensor = data::Tensor::of("inputs", {20, 0}, std::span<const double>());
+  }
+  CHECK(contains(refused<models::GaussianProcess>(file), "no columns"));
+
+  constexpr std::size_t many = 10'001;  // 800 MB of distances, and as much of their factor
+  for (data::Tensor& tensor : file.tensors) {
+    if (tensor.name == "mean") tensor = data::Tensor::of("mean", std::vector<double>{0});
+    if (tensor.name == "deviation") tensor = data::Tensor::of("deviation", std::vector<double>{1});
+    if (tensor.name == "labels") tensor = data::Tensor::of("labels", std::vector<double>(many, 0.5));
+    if (tensor.name == "inputs") {
+      const std::vector<double> inputs(many, 1.0);
+      tensor = data::Tensor::of("inputs", {many, 1}, std::span<const double>(inputs));
+    }
+  }
+  CHECK(contains(refused<models::GaussianProcess>(file), "most_programs"));
+}
