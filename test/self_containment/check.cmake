@@ -2,10 +2,10 @@
 # cmake -DCOMPILER=... -DCOMPILER_ID=... -DFLAGS=... -DOWN_INCLUDES=a -DWARNINGS=-Wa|-Wb -DINCLUDES=a|b
 #   -DDEFINITIONS=a|b -DHEADER=... -DSTAMP=<file> [-DBASE=<stamp>] [-DPRECOMPILE=TRUE] -P check.cmake
 #
-# Fails if HEADER does not compile alone, or with a warning that WARNINGS makes an error. Otherwise it writes STAMP, and with PRECOMPILE the precompiled form of the
-# header beside it. BASE is the stamp of a precompiled header that HEADER includes. At the end of a source GCC
-# instantiates templates, which takes half of its time and which test_odr does too; an assertion that fails behind the
-# header stops it before.
+# Fails if HEADER does not compile alone, or with a warning that WARNINGS makes an error. Otherwise it writes STAMP, and
+# with PRECOMPILE the precompiled form of the header beside it. BASE is the stamp of a precompiled header that HEADER
+# includes. At the end of a source GCC instantiates templates, which takes half of its time and which test_odr does too;
+# an assertion that fails behind the header stops it before.
 
 string(REPLACE "|" ";" folders "${INCLUDES}")
 list(REMOVE_ITEM folders /usr/include "${OWN_INCLUDES}")  # the first is known to the compiler, which must keep it last

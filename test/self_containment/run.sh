@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compiles every header alone, with warnings as errors, and counts: test/self_containment/run.sh [PRESET [JOBS]]. The
-# preset is that for Clang 19 if none is named; "ci" takes the default compiler. Headers that compiled before and have not
-# changed since are counted without compiling them again. Ends with status 1 if one fails, whose errors are printed.
+# preset is that for Clang 19 if none is named; "ci" takes the default compiler. Headers that compiled before and have
+# not changed since are counted without compiling them again. Ends with status 1 if one fails, whose errors are printed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 preset=${1:-clang} jobs=${2:-$(nproc)}
 cmake --preset "$preset" >/dev/null
 log=build/$preset/headers_alone.log
-ninja -C "build/$preset" -k 0 -j "$jobs" header_self_containment >"$log" 2>&1 || grep -v '^\[[0-9/]*\] Compiling' "$log" >&2
+ninja -C "build/$preset" -k 0 -j "$jobs" header_self_containment >"$log" 2>&1 ||
+  grep -v '^\[[0-9/]*\] Compiling' "$log" >&2
 
 # What ninja would still compile has failed, starts from a header that has, or was edited meanwhile.
 cmake --preset "$preset" >/dev/null

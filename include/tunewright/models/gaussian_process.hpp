@@ -87,8 +87,8 @@ struct GaussianProcess {
   /// or not finite, features that are NaN, and more programs than `most_programs`.
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
 
-  /// `load` computes what `fit` did, in O(n^3), and refuses more than `most_loaded` programs, or `most_programs` if that
-  /// is more, since a file takes memory of the square of its size. See PersistentCostModel.
+  /// `load` computes what `fit` did, in O(n^3), and refuses more than `most_loaded` programs, or `most_programs` if
+  /// that is more, since a file takes memory of the square of its size. See PersistentCostModel.
   static constexpr std::size_t most_loaded = 10'000;
   void save(std::ostream& out, std::uint64_t feature_schema) const;
   void load(std::istream& in, std::uint64_t feature_schema);
