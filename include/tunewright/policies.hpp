@@ -42,6 +42,7 @@
 #include "tunewright/recipes/expected_improvement.hpp"
 #include "tunewright/recipes/random.hpp"
 #include "tunewright/recipes/transfer_tuning.hpp"
+#include "tunewright/recipes/with_history.hpp"
 #include "tunewright/samplers/badge.hpp"
 #include "tunewright/samplers/biased_diversity.hpp"
 #include "tunewright/samplers/cluster_centres.hpp"

@@ -22,3 +22,4 @@
 #include "tunewright/recipes/tenset.hpp"
 #include "tunewright/recipes/tlp.hpp"
 #include "tunewright/recipes/transfer_tuning.hpp"
+#include "tunewright/recipes/with_history.hpp"

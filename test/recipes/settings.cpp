@@ -23,6 +23,7 @@
 #include "tunewright/recipes/pruner.hpp"
 #include "tunewright/recipes/tenset.hpp"
 #include "tunewright/recipes/tlp.hpp"
+#include "tunewright/recipes/with_history.hpp"
 
 // The values are those of the papers and of the code their authors released.
 
@@ -68,21 +69,32 @@ TEST_CASE("AutoTVM and ALT know the knobs of their space") {
   const Parts<recipes::AutoTvm<spaces::RecordedTable, test::RecordedReplay>> auto_tvm{.space = source.space};
   CHECK(same_names(auto_tvm.featurizer.knobs, source.space.knobs()));
   CHECK(auto_tvm.model.max_depth == 3);
-  CHECK(auto_tvm.model.learning_rate == 0.3F);
-  CHECK(auto_tvm.model.min_child_weight == 1);
+  CHECK(auto_tvm.model.objective == models::gbdt::Objective::RankPairwise);
+  // XGBoost's 0.3, 1 and 1, whose pairs have twice the hessian of ours.
+  CHECK(auto_tvm.model.learning_rate == 0.15F);
+  CHECK(auto_tvm.model.min_child_weight == 0.25F);
+  CHECK(auto_tvm.model.lambda == 0.25F);
   CHECK(auto_tvm.model.gamma == 1e-4F);
-  CHECK(auto_tvm.model.objective == models::gbdt::Objective::Squared);
   CHECK(auto_tvm.explorer.chains == 128);
   CHECK(auto_tvm.explorer.steps == 500);
   CHECK(auto_tvm.explorer.patience_steps == 50);
   CHECK(auto_tvm.explorer.elite_factor == 2);
   CHECK(auto_tvm.explorer.first_temperature == 1);
   CHECK(auto_tvm.explorer.last_temperature == 0);
-  CHECK(auto_tvm.explorer.least_score == 0);
+  CHECK(auto_tvm.explorer.least_score == -0.5);
   CHECK(auto_tvm.explorer.random_immigrant_factor == 0.05);
   CHECK(auto_tvm.sampler.epsilon == 0.05);
   CHECK(auto_tvm.sampler.candidates_factor == 2);
   CHECK(auto_tvm.sampler.score_weight == 0);
+
+  const Parts<recipes::AutoTvmRegression<spaces::RecordedTable, test::RecordedReplay>> regression{.space =
+                                                                                                      source.space};
+  CHECK(regression.model.objective == models::gbdt::Objective::Squared);
+  CHECK(regression.model.learning_rate == 0.3F);
+  CHECK(regression.model.min_child_weight == 1);
+  CHECK(regression.model.lambda == 1);
+  CHECK(regression.explorer.least_score == 0);
+  CHECK(regression.explorer.random_immigrant_factor == 0.05);
 
   const Parts<recipes::Alt<spaces::RecordedTable, test::RecordedReplay>> alt{.space = source.space};
   CHECK(same_names(alt.featurizer.knobs, source.space.knobs()));
@@ -98,8 +110,25 @@ TEST_CASE("AutoTVM and ALT know the knobs of their space") {
   }
   CHECK(learned.model.max_depth == 3);
   CHECK(alt.explorer.elite_factor == 4);
+  CHECK(alt.explorer.least_score == 0);
   CHECK(alt.explorer.random_immigrant_factor == 0.05);
   CHECK(alt.sampler.epsilon == 0.05);
+}
+
+TEST_CASE("a history is learned by 400 trees and counts half after 64 trials") {
+  const auto source = test::recorded_convolution();
+  using Recipe = recipes::WithHistory<recipes::Alt<spaces::RecordedTable, test::RecordedReplay>>;
+  const Parts<Recipe> parts{.space = source.space};
+  CHECK(parts.model.source.rounds == 400);
+  CHECK(parts.model.own.rounds == 100);
+  for (const models::Gbdt& trees : {parts.model.source, parts.model.own}) {
+    CHECK(trees.objective == models::gbdt::Objective::Squared);
+    CHECK(trees.max_depth == 3);
+  }
+  CHECK(parts.adaptation.form == adaptations::WarmStart::Form::Discounted);
+  CHECK(parts.adaptation.half_life_programs == 64);
+  CHECK(parts.adaptation.least_share == 0.05);
+  CHECK(parts.explorer.elite_factor == 4);
 }
 
 TEST_CASE("Chameleon has AutoTVM's trees, 128 episodes of 500 moves, and clusters in steps of 8") {

@@ -25,15 +25,15 @@ using AltFilter = filters::All<filters::StaticLimits, filters::LearnedValidity<m
 ///   Tuner<recipes::Alt<Space, Measurer>> tuner{{.space = space}};
 ///   tuner.run(task, {.trials = 1000, .batch = 64});
 ///
-/// All trees (of scores, of their errors and of failures) have AutoTVM's settings.
+/// All trees (of scores, of their errors and of failures) have the settings of `AutoTvmRegression`.
 ///
 /// Paper:    Zeng et al., ALT: Optimizing Tensor Compilation in Deep Learning Compilers with Active Learning,
 ///           ICCD 2020.
 /// Deviates: only the abstract and reports by others are public: kinds of models, thresholds and the alternation are a
 /// reconstruction, see `samplers::UncertaintyPingPong` and `filters::LearnedValidity`. As `AutoTvm`.
 template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
-struct Alt : AutoTvm<Space, Measurer> {
-  using Search = AutoTvm<Space, Measurer>;
+struct Alt : AutoTvmRegression<Space, Measurer> {
+  using Search = AutoTvmRegression<Space, Measurer>;
   using sampler = samplers::UncertaintyPingPong<models::Gbdt>;
   using filter = AltFilter;
 

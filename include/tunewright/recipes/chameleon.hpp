@@ -19,7 +19,7 @@ namespace tunewright::recipes {
 ///           (`samplers::ClusterCentres`), and the space may have holes (`explorers::AdaptiveExploration`). The
 ///           released code does not combine exploration and sampling; this recipe does, as the paper says.
 template <SettableKnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
-struct Chameleon : AutoTvm<Space, Measurer> {
+struct Chameleon : AutoTvmRegression<Space, Measurer> {
   using explorer = explorers::AdaptiveExploration;
   using sampler = samplers::ClusterCentres;
 };

@@ -33,7 +33,7 @@ namespace tunewright::samplers {
 ///
 /// Pings and pongs alternate from the second round on. After two consecutive pongs that improved the best by less than
 /// `least_gain`, two pings follow. Until Q has `least_errors` labels, it is replaced by the model's deviation or, if it
-/// has none, the deviation of copies trained on resampled labels.
+/// has none, the deviation of copies trained on resampled labels; without labels, by the score of a pretrained model.
 ///
 /// Paper:       Zeng et al., ALT, ICCD 2020; Yoo and Kweon, Learning Loss for Active Learning, CVPR 2019 (the
 ///              error predictor).
@@ -140,8 +140,11 @@ struct UncertaintyPingPong {
         model.predict_with_deviation(x, mean, error);
       };
     } else {
-      return [taught_copies = copies_of(model, labelled, rng)](const FeatureBatch& x, std::span<float> error) {
-        deviation(std::span<const M>(taught_copies), x, error);
+      return [&model, taught_copies = copies_of(model, labelled, rng)](const FeatureBatch& x, std::span<float> error) {
+        if (taught_copies.empty())
+          model.predict(x, error);
+        else
+          deviation(std::span<const M>(taught_copies), x, error);
       };
     }
   }
@@ -169,7 +172,7 @@ struct UncertaintyPingPong {
     return taught_copies;
   }
 
-  // The standard deviation of what the copies predict; 0 if there are none.
+  // The standard deviation of what the copies predict.
   template <CostModel M>
   static void deviation(std::span<const M> of, const FeatureBatch& x, std::span<float> error) {
     std::vector<double> sum(x.programs()), squares(x.programs());

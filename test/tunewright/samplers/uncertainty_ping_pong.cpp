@@ -152,6 +152,15 @@ TEST_CASE("until errors are known the model's own doubt counts, or that of its c
         Positions{1});
 }
 
+TEST_CASE("without labels a pretrained model's scores count") {
+  MeanByColumn1 pretrained;
+  pretrained.fit(toy::programs({{0, 7}, {0, 3}}), std::vector<float>{0.2F, 0.8F}, {});
+  const FeatureBatch pool = toy::programs({{0.1F, 7}, {0.9F, 3}});
+  Rng rng(1);
+  CHECK(PingPong{.diversity_weight = 0}.select(pretrained, pool, toy::scores(pretrained, pool), 1, rng) ==
+        Positions{1});
+}
+
 TEST_CASE("the batch is spread over the knobs") {
   // Ranks 1, 2/3, 1/3, 0 and distances to what is chosen: after (1, 1), (1, 1) again is worth 2/3, (2, 2)
   // 1/3 + 0.5 and (1, 2) 0 + 0.25.
