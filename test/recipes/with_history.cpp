@@ -38,20 +38,21 @@ Parts<Recipe> taught(const test::RecordedTask& target, const test::RecordedTask&
   return parts;
 }
 
-/// The fastest of the first batch, in seconds.
+/// The median latency of the first batch, in seconds; failed candidates are the slowest.
 template <class Recipe>
-double first_best_s(const Parts<Recipe>& parts, const test::RecordedTask& source) {
-  double best_s = source.space.table().cost_s(0);
-  for (const auto& [key, cost_s] : test::recorded_trace(parts, source.task, 16)) best_s = std::min(best_s, cost_s);
-  return best_s;
+double first_median_s(const Parts<Recipe>& parts, const test::RecordedTask& source) {
+  std::vector<double> costs_s;
+  for (const auto& [key, cost_s] : test::recorded_trace(parts, source.task, 16)) costs_s.push_back(cost_s);
+  std::sort(costs_s.begin(), costs_s.end());
+  return costs_s[costs_s.size() / 2];
 }
 
 TEST_CASE("a history chooses the first batch") {
   const auto a100 = test::recorded_convolution("A100");
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
-    const double random_s = first_best_s(test::recorded_parts<AutoTvm>(a100, seed), a100);
-    CHECK(first_best_s(taught<recipes::WithHistory<AutoTvm>>(a100, a100, seed), a100) < random_s);
-    CHECK(first_best_s(taught<recipes::WithHistory<Alt>>(a100, a100, seed), a100) < random_s);
+    const double random_s = first_median_s(test::recorded_parts<AutoTvm>(a100, seed), a100);
+    CHECK(first_median_s(taught<recipes::WithHistory<AutoTvm>>(a100, a100, seed), a100) < random_s);
+    CHECK(first_median_s(taught<recipes::WithHistory<Alt>>(a100, a100, seed), a100) < random_s);
   }
 }
 
