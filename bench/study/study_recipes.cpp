@@ -64,7 +64,7 @@ struct BestByMean : ExpectedImprovement {
 };
 
 /// Measures nothing at random, and all that annealing finds, whatever its score.
-struct AutoTvmGreedy : AutoTvm {
+struct AutoTvmGreedy : AutoTvmRegression {
   static void set_explorer(explorers::Annealing&) {}
   static void set_sampler(samplers::DiverseTopK&) {}
 };
