@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -47,6 +48,10 @@ inline bool is_duration(Seconds time) noexcept { return time >= Seconds(0) && st
 Seconds seconds(const nlohmann::json& json, const char* field);
 inline Seconds seconds_at(const nlohmann::json& json, const char* field) { return seconds(json.at(field), field); }
 
+/// Throws unless it is a whole number that `Whole` holds.
+template <std::integral Whole>
+Whole whole_at(const nlohmann::json& json, const char* field);
+
 /// A model's score; throws unless it is a number in range.
 float score_at(const nlohmann::json& json, const char* field);
 
@@ -77,10 +82,13 @@ void write_journal(std::ostream& out, std::span<const Record> records, std::span
 #if TUNEWRIGHT_DEFINES(journal)
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/data/task_json.hpp"
+#include "tunewright/json/whole_number.hpp"
 #include "tunewright/json/writer.hpp"
 
 namespace tunewright::data::record_json {
@@ -182,6 +190,15 @@ TUNEWRIGHT_INLINE Seconds seconds(const nlohmann::json& json, const char* field)
   return time;
 }
 
+template <std::integral Whole>
+Whole whole_at(const nlohmann::json& json, const char* field) {
+  const nlohmann::json& value = json.at(field);
+  if (const std::optional<Whole> number = tunewright::json::whole_number<Whole>(value)) return *number;
+  throw std::runtime_error(std::string("'") + field + "' is " + value.dump() + ", not a whole number from " +
+                           std::to_string(std::numeric_limits<Whole>::min()) + " to " +
+                           std::to_string(std::numeric_limits<Whole>::max()));
+}
+
 TUNEWRIGHT_INLINE float score_at(const nlohmann::json& json, const char* field) {
   const auto score = json.at(field).get<float>();
   if (!std::isfinite(score)) throw std::runtime_error(std::string("'") + field + "' is not finite");
@@ -234,7 +251,7 @@ namespace tunewright::data {
 
 TUNEWRIGHT_INLINE Record from_line(std::string_view line) {
   const nlohmann::json json = nlohmann::json::parse(line);
-  if (const int schema = json.at("schema").get<int>(); schema < 1 || schema > record_schema) {
+  if (const int schema = record_json::whole_at<int>(json, "schema"); schema < 1 || schema > record_schema) {
     throw std::runtime_error("schema " + std::to_string(schema) + " is unknown; this library reads up to " +
                              std::to_string(record_schema));
   }
@@ -246,9 +263,9 @@ TUNEWRIGHT_INLINE Record from_line(std::string_view line) {
   json.at("target_name").get_to(record.target_name);
   json.at("config").get_to(record.config);
   json.at("compiler").get_to(record.compiler);
-  json.at("seed").get_to(record.seed);
-  json.at("round").get_to(record.round);
-  json.at("slot").get_to(record.slot);
+  record.seed = record_json::whole_at<std::uint64_t>(json, "seed");
+  record.round = record_json::whole_at<unsigned>(json, "round");
+  record.slot = record_json::whole_at<unsigned>(json, "slot");
   record.timestamp = record_json::seconds_at(json, "time");
   record.outcome.compile_time = record_json::seconds_at(json, "compile_s");
   record.outcome.run_time = record_json::seconds_at(json, "run_s");
@@ -265,7 +282,7 @@ TUNEWRIGHT_INLINE Record from_line(std::string_view line) {
   if (timing.median == Seconds(0)) throw std::runtime_error("'median_s' is 0; a latency is above 0");
   timing.median_absolute_deviation = record_json::seconds_at(json, "mad_s");
   timing.stopped = record_json::stop_reason(json.at("stopped").get<std::string>());
-  json.at("calls").get_to(timing.calls_per_repeat);
+  timing.calls_per_repeat = record_json::whole_at<unsigned>(json, "calls");
   for (const nlohmann::json& repeat : json.at("repeats_s"))
     timing.repeats.push_back(record_json::seconds(repeat, "repeats_s"));
   record.outcome.result = std::move(timing);

@@ -8,14 +8,17 @@
 #include <cstdint>
 #include <istream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <vector>
 
 #include "tunewright/data/xgboost/ensemble.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/json/whole_number.hpp"
 
 namespace tunewright::data {
 
@@ -37,8 +40,15 @@ std::vector<T> column(const nlohmann::json& tree, const char* name, std::size_t 
     refuse(std::string("'") + name + "' does not hold one number a node");
   std::vector<T> out;
   for (const nlohmann::json& value : stored) {
-    // Flags are numbers in some versions and Booleans in others.
-    out.push_back(value.is_boolean() ? static_cast<T>(value.get<bool>()) : value.get<T>());
+    if (value.is_boolean()) {  // flags are numbers in some versions and Booleans in others
+      out.push_back(static_cast<T>(value.get<bool>()));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      out.push_back(value.get<T>());
+    } else {
+      const std::optional<T> number = json::whole_number<T>(value);
+      if (!number) refuse(std::string("'") + name + "' holds " + value.dump() + ", no whole number of its range");
+      out.push_back(*number);
+    }
   }
   return out;
 }

@@ -91,6 +91,11 @@ TEST_CASE("a line that is not a whole valid record is refused with a reason") {
   refused(with(line, "\"config\"", "\"confi\""), "config");
   refused(with(line, "\"run_s\"", "\"learn_s\":-1,\"run_s\""), "'learn_s' is negative");
   refused(with(line, "\"run_s\"", "\"predicted\":1e39,\"run_s\""), "'predicted' is not finite");
+  refused(with(line, "\"slot\":", "\"slot\":1.4e46,\"was\":"), "'slot' is 1.4e+46, not a whole number from 0");
+  refused(with(line, "\"round\":", "\"round\":-1,\"was\":"), "'round' is -1, not a whole number from 0");
+  refused(with(line, "\"schema\":1", "\"schema\":1.44e46"), "'schema' is 1.44e+46, not a whole number");
+  refused(with(line, "\"calls\":", "\"calls\":4294967296,\"was\":"), "'calls' is 4294967296, not a whole number");
+  refused(with(line, "\"seed\":", "\"seed\":\"7\",\"was\":"), "'seed' is \"7\", not a whole number");
   Record failed = timed();
   failed.outcome.result = Failure{Fault::RunError, ""};
   refused(with(data::to_line(failed), "run_error", "bad_mood"), "bad_mood");

@@ -125,6 +125,7 @@ TEST_CASE("xgboost: what cannot be read is refused with the reason") {
   refused({.left = "[1,1,3,-1,-1]", .right = "[2,2,4,-1,-1]"}, "the children of node 2 are not sound");
   refused({.right = "[2,-1]"}, "'right_children' does not hold one number a node");
   refused({.condition = "[1e99,1,2,10,20]"}, "node 0 holds no finite number");
+  refused({.left = "[1e99,-1,3,-1,-1]"}, "'left_children' holds 1e+99, no whole number of its range");
   refused({.type = "[1,0,0,0,0]"}, "there are splits by category");
   CHECK(why_refused("{}").substr(0, 20) == "not an XGBoost model");
   const std::string whole = Parts{}.text();
