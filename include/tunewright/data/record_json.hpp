@@ -88,7 +88,7 @@ void write_journal(std::ostream& out, std::span<const Record> records, std::span
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/data/task_json.hpp"
-#include "tunewright/json/whole_number.hpp"
+#include "tunewright/data/whole_number.hpp"
 #include "tunewright/json/writer.hpp"
 
 namespace tunewright::data::record_json {
@@ -193,7 +193,7 @@ TUNEWRIGHT_INLINE Seconds seconds(const nlohmann::json& json, const char* field)
 template <std::integral Whole>
 Whole whole_at(const nlohmann::json& json, const char* field) {
   const nlohmann::json& value = json.at(field);
-  if (const std::optional<Whole> number = tunewright::json::whole_number<Whole>(value)) return *number;
+  if (const std::optional<Whole> number = whole_number<Whole>(value)) return *number;
   throw std::runtime_error(std::string("'") + field + "' is " + value.dump() + ", not a whole number from " +
                            std::to_string(std::numeric_limits<Whole>::min()) + " to " +
                            std::to_string(std::numeric_limits<Whole>::max()));

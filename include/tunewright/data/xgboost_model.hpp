@@ -16,9 +16,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "tunewright/data/whole_number.hpp"
 #include "tunewright/data/xgboost/ensemble.hpp"
 #include "tunewright/detail/config.hpp"
-#include "tunewright/json/whole_number.hpp"
 
 namespace tunewright::data {
 
@@ -45,7 +45,7 @@ std::vector<T> column(const nlohmann::json& tree, const char* name, std::size_t 
     } else if constexpr (std::is_floating_point_v<T>) {
       out.push_back(value.get<T>());
     } else {
-      const std::optional<T> number = json::whole_number<T>(value);
+      const std::optional<T> number = whole_number<T>(value);
       if (!number) refuse(std::string("'") + name + "' holds " + value.dump() + ", no whole number of its range");
       out.push_back(*number);
     }

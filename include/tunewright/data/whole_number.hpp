@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-namespace tunewright::json {
+namespace tunewright::data {
 
 /// The number, if it is written as a whole one and `Whole` holds it. The conversion of nlohmann::json takes any number:
 /// beyond the range that is undefined behaviour, and a negative one wraps around.
@@ -20,4 +20,4 @@ template <std::integral Whole>
   return std::nullopt;
 }
 
-}  // namespace tunewright::json
+}  // namespace tunewright::data
