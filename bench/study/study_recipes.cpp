@@ -159,7 +159,7 @@ std::vector<KernelOnDevice> all_spaces(const study::Options& options) {
   return all;
 }
 
-/// Those of `all` that --set names.
+/// Selects the spaces of `all` that --set names.
 std::vector<study::RecordedProblem> spaces_of(const study::Options& options, const std::vector<KernelOnDevice>& all) {
   const std::string set = options.text("set", "judge");
   if (set != "judge" && set != "choose" && set != "all")

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -47,10 +46,6 @@ inline bool is_duration(Seconds time) noexcept { return time >= Seconds(0) && st
 
 Seconds seconds(const nlohmann::json& json, const char* field);
 inline Seconds seconds_at(const nlohmann::json& json, const char* field) { return seconds(json.at(field), field); }
-
-/// Throws unless it is a whole number that `Whole` holds.
-template <std::integral Whole>
-Whole whole_at(const nlohmann::json& json, const char* field);
 
 /// A model's score; throws unless it is a number in range.
 float score_at(const nlohmann::json& json, const char* field);
@@ -190,7 +185,8 @@ TUNEWRIGHT_INLINE Seconds seconds(const nlohmann::json& json, const char* field)
   return time;
 }
 
-template <std::integral Whole>
+/// Throws unless the field is a whole number that `Whole` holds.
+template <class Whole>
 Whole whole_at(const nlohmann::json& json, const char* field) {
   const nlohmann::json& value = json.at(field);
   if (const std::optional<Whole> number = whole_number<Whole>(value)) return *number;

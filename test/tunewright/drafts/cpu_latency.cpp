@@ -212,7 +212,7 @@ TEST_CASE("the thread with most rows counts") {
   CHECK(cycles(nest(7, 8, false), two) == doctest::Approx(2 * full + around(2, 4)));
   CHECK(cycles(nest(8, 8, false), two) == doctest::Approx(2 * full + around(2, 4)));
   CHECK(cycles(nest(5, 8, false), two) == doctest::Approx(full + trimmed + around(2, 3)));
-  // Of two halves of the columns each has all rows; if rows are divided first, the first one has 4 of both.
+  // Each thread has all rows of its half of the columns; if rows are divided first, the first thread has 4 of both.
   CHECK(cycles(nest(7, 16, true), two) == doctest::Approx(3 * full + trimmed + around(4, 7)));
   CHECK(cycles(nest(7, 16, false), two) == doctest::Approx(4 * full + around(4, 8)));
 }

@@ -115,8 +115,8 @@ class CpuAnalysis {
 
     [[nodiscard]] double rows() const noexcept { return full + trimmed * left; }
   };
-  /// Those of the worker that has most rows. If workers have consecutive parts of the axis, the last one has what is
-  /// trimmed and what is beyond; otherwise all have the same share of it.
+  /// Returns the tiles of the worker with most rows. If workers have consecutive parts of the axis, the last one has
+  /// what is trimmed and what is beyond; otherwise all have the same share of it.
   [[nodiscard]] TilesOfAxis of_busiest_worker(const TilesOfAxis& axis, const loops::FlatIndex& value) const;
   /// The parallel loop whose consecutive iterations proceed along an axis with this value; null if there is none.
   [[nodiscard]] const loops::LoopSummary* divided_by(const loops::FlatIndex& value) const;
@@ -312,9 +312,9 @@ TUNEWRIGHT_INLINE CpuAnalysis::TilesOfAxis CpuAnalysis::of_busiest_worker(const 
   const loops::LoopSummary* loop = divided_by(value);
   if (loop == nullptr) return axis;
   const std::int64_t iterations = reader_.summary().indices.extents[loop->var];
-  const std::int64_t workers = std::min<std::int64_t>(iterations, std::max(1U, target_->threads));
-  if (workers == 1) return axis;
-  const std::int64_t most = program::ceil_div(iterations, workers);  // the last worker has as many
+  const std::int64_t most = loop->extent;  // of a worker; the last one has as many
+  if (most == iterations) return axis;
+  const std::int64_t workers = std::min<std::int64_t>(iterations, target_->threads);
   const bool others_have_most = iterations % workers != 1;
   const double tiles_of_one = axis.all / static_cast<double>(iterations);
   TilesOfAxis last = axis;
@@ -327,12 +327,15 @@ TUNEWRIGHT_INLINE CpuAnalysis::TilesOfAxis CpuAnalysis::of_busiest_worker(const 
 
 TUNEWRIGHT_INLINE const loops::LoopSummary* CpuAnalysis::divided_by(const loops::FlatIndex& value) const {
   using Kind = loops::FlatIndex::Kind;
-  const loops::IndexArena& indices = reader_.summary().indices;
   for (const loops::FlatIndex::Term& term : value.terms()) {
     if (term.kind == Kind::Remainder) continue;
-    const loops::FlatIndex* of = term.kind == Kind::Quotient ? &indices.numerator(term) : nullptr;
-    if (of != nullptr && (of->count != 1 || !of->is_plain())) continue;
-    const std::uint8_t depth = reader_.depth_of(of != nullptr ? of->terms()[0].of : term.of);
+    loops::Var var = term.of;
+    if (term.kind == Kind::Quotient) {
+      const loops::FlatIndex& numerator = reader_.summary().indices.numerator(term);
+      if (numerator.count != 1 || !numerator.is_plain()) continue;
+      var = numerator.terms()[0].of;
+    }
+    const std::uint8_t depth = reader_.depth_of(var);
     if (depth != NestReader::none && reader_.open()[depth].kind == loops::LoopKind::Parallel)
       return &reader_.open()[depth];
   }
