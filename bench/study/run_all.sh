@@ -35,6 +35,7 @@ options_of() {
     study_label_curve) echo --records=400 ;;
     study_models) echo --records=30 --threads=1 ;;
     study_models_networks) echo --records=30 --tasks=20 --first_tasks=5 --seeds=2 ;;
+    study_networks) echo --threads=2 --recipes=AnsorQuick,PrunerQuick,DraftAndTrees,MoaPrunerQuick ;;
     study_pruning) echo --records=100 ;;
     study_schedules) echo --threads=2 --recipes=AnsorQuick,PrunerQuick,NoDraft,DraftAndTrees,NoDataflow,MoaPrunerQuick,TlpQuick ;;
     study_draft_and_trees) echo --threads=2 ;;

@@ -8,17 +8,18 @@
 
 namespace tunewright::study {
 
-/// A trial that was faster than all earlier ones.
+/// A trial after which the task, or the network, was faster than before.
 struct Improvement {
   std::size_t trial = 0;  ///< 1 for the first
   double elapsed_s = 0;   ///< time since the start of the search when its result was known
-  double best_s = 0;      ///< its latency
+  double best_s = 0;      ///< the latency then
   bool operator==(const Improvement&) const = default;
 };
 
-/// The course of a search: the latency of its fastest program, against trials and seconds.
+/// The course of a search: the latency of its fastest program, or of a network of them, against trials and seconds.
 ///
-/// Failed trials count as trials. Before the first valid one the best latency is infinite.
+/// Failed trials count as trials. Before the first valid one, of a network before one of each task, the best latency is
+/// infinite.
 struct Course {
   std::vector<Improvement> improvements{};  ///< in order of time and speed
   std::size_t trials = 0;                   ///< of the whole search
@@ -26,14 +27,15 @@ struct Course {
   std::size_t imprecise = 0;                ///< of these, as in `RunStatus`
   double elapsed_s = 0;                     ///< of the whole search
 
-  /// Adds a trial; `latency_s` is infinite for one that failed.
-  void add(double latency_s, double now_s) {
+  /// Adds a trial of a task; `latency_s` is infinite for one that failed.
+  void add(double latency_s, double now_s) { add(latency_s < infinity, latency_s, now_s); }
+
+  /// Adds a trial after which the network takes `latency_s` with the fastest programs so far.
+  void add(bool is_valid, double latency_s, double now_s) {
     ++trials;
     elapsed_s = now_s;
-    if (latency_s == infinity)
-      ++failed;
-    else if (latency_s < best_s())
-      improvements.push_back({trials, now_s, latency_s});
+    if (!is_valid) ++failed;
+    if (latency_s < best_s()) improvements.push_back({trials, now_s, latency_s});
   }
 
   [[nodiscard]] double best_s() const { return improvements.empty() ? infinity : improvements.back().best_s; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/core/weighted_task.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
 #include "tunewright/measurers/concept.hpp"
@@ -24,7 +26,8 @@
 namespace tunewright::study {
 
 /// The final programs of the recipes on one problem with one seed, measured again, alternately, so that changes in the
-/// speed of the machine affect all of them alike.
+/// speed of the machine affect all of them alike. Those of a network are measured task by task; its latency is the sum
+/// of weight times latency.
 ///
 /// One of them is measured as two entrants: their difference is the noise of these measurements.
 struct Finalists {
@@ -85,47 +88,67 @@ inline void from_line(const std::string& line, Finalists& finalists, std::string
     in.fail("expected two latencies of whoever entered twice");
 }
 
-/// A measurer that measures programs of the space alternately and has no clock of its own.
-template <class M, class Space>
-concept MeasuresInTurns = ConfirmingMeasurerFor<M, program_t<Space>> && !HasOwnClock<M>;
+/// A problem whose measurer measures programs alternately and has no clock of its own.
+template <class P>
+concept MeasuredInTurns = ConfirmingMeasurerFor<measurer_of<P>, program_t<space_of<P>>> && !HasOwnClock<measurer_of<P>>;
 
-/// An entrant: the recipe and the configuration encoded by `space.encode`.
+/// An entrant: the recipe and the configurations that it ended with, as `Searched::best_config` has them.
 struct Entrant {
   std::string recipe, config;
 };
 inline std::uint64_t hash_of(const Entrant& entrant) { return StableHash{}.add(entrant.config).value(); }
 
+namespace finalists_detail {
+
+/// The entrants' programs for the next of the tasks; `unread` has, for each, the lines of the tasks that are left.
+/// Throws as `measure_finalists` does.
+template <MeasuredInTurns P>
+std::vector<program_t<space_of<P>>> next_programs(const P& problem, const Task& task,
+                                                  const std::vector<Entrant>& entrants,
+                                                  std::vector<std::string_view>& unread) {
+  std::vector<program_t<space_of<P>>> programs;
+  for (std::size_t i = 0; i < entrants.size(); ++i) {
+    const std::size_t length = std::min(unread[i].find('\n'), unread[i].size());
+    const auto config = problem.space.decode(task, std::string(unread[i].substr(0, length)));
+    if (!config) {
+      throw std::runtime_error("what " + entrants[i].recipe + " ended with on " + problem.name +
+                               " belongs to another version of the space; name another folder by --out=DIR");
+    }
+    programs.push_back(problem.space.lower(task, *config));
+    unread[i].remove_prefix(std::min(length + 1, unread[i].size()));
+  }
+  return programs;
+}
+
+}  // namespace finalists_detail
+
 /// Measures the final programs of the recipes on `problem`. The first entrant enters again, after all others.
 ///
 /// Throws `std::runtime_error` with the recipe if the space cannot decode its configuration, because the results belong
-/// to another version of the space. Cost: compiling each program and the rounds of `Measurer::confirm`.
-template <class Space, class Measurer>
-  requires MeasuresInTurns<Measurer, Space>
-Finalists measure_finalists(const Problem<Space, Measurer>& problem, std::uint64_t seed, std::uint64_t conditions,
+/// to another version of the space. Cost: for each task compiling each program and the rounds of `Measurer::confirm`.
+template <MeasuredInTurns P>
+Finalists measure_finalists(const P& problem, std::uint64_t seed, std::uint64_t conditions,
                             std::vector<Entrant> entrants) {
   Finalists finalists{.problem = problem.name, .seed = seed, .conditions = conditions};
   if (entrants.empty()) return finalists;
   entrants.push_back(entrants.front());
-  std::vector<program_t<Space>> programs;
-  for (const Entrant& entrant : entrants) {
-    const auto config = problem.space.decode(problem.task, entrant.config);
-    if (!config) {
-      throw std::runtime_error("what " + entrant.recipe + " ended with on " + problem.name +
-                               " belongs to another version of the space; name another folder by --out=DIR");
-    }
-    programs.push_back(problem.space.lower(problem.task, *config));
+  std::vector<std::string_view> unread;
+  for (const Entrant& entrant : entrants) unread.push_back(entrant.config);
+  std::vector<double> latencies_s(entrants.size(), 0);
+  measurer_of<P> measurer = problem.measurer ? problem.measurer() : measurer_of<P>{};
+  for (const WeightedTask& one : problem.weighted_tasks()) {
+    const auto programs = finalists_detail::next_programs(problem, one.task, entrants, unread);
+    const std::vector<Outcome> outcomes = measurer.confirm(one.task, std::span(programs));
+    for (std::size_t i = 0; i < entrants.size(); ++i) latencies_s[i] += one.weight * cost_s(outcomes.at(i));
   }
-  Measurer measurer = problem.measurer ? problem.measurer() : Measurer{};
-  const std::vector<Outcome> outcomes = measurer.confirm(problem.task, std::span<const program_t<Space>>(programs));
   for (std::size_t i = 0; i < entrants.size(); ++i) {
-    const double latency_s = cost_s(outcomes.at(i));
     const bool second = i + 1 == entrants.size();
     if (!second) {
       finalists.entrants[entrants[i].recipe] = hash_of(entrants[i]);
-      if (std::isfinite(latency_s)) finalists.latencies_s[entrants[i].recipe] = latency_s;
-    } else if (std::isfinite(latency_s) && finalists.latencies_s.contains(entrants[i].recipe)) {
+      if (std::isfinite(latencies_s[i])) finalists.latencies_s[entrants[i].recipe] = latencies_s[i];
+    } else if (std::isfinite(latencies_s[i]) && finalists.latencies_s.contains(entrants[i].recipe)) {
       finalists.twice = entrants[i].recipe;
-      finalists.again_s = latency_s;
+      finalists.again_s = latencies_s[i];
     }
   }
   return finalists;

@@ -21,9 +21,9 @@ namespace tunewright::study {
 struct FinishedSearch {
   std::string recipe, problem;
   std::uint64_t seed = 0;
-  std::uint64_t conditions = 0;  ///< hash of task and budget: what makes searches comparable
+  std::uint64_t conditions = 0;  ///< hash of tasks and budget: what makes searches comparable
   Course course{};
-  std::string best_config{};  ///< `space.encode` of the fastest configuration; empty if unknown
+  std::string best_config{};  ///< as of `Searched`; empty if unknown
   bool operator==(const FinishedSearch&) const = default;
 };
 

@@ -9,6 +9,7 @@
 
 #include "tunewright/core/clock.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/core/weighted_task.hpp"
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/spaces/concept.hpp"
 
@@ -37,6 +38,15 @@ struct Problem {
   std::size_t trials = 0;                ///< of a search, where a problem has a budget of its own
   std::vector<double> latencies_s{};     ///< of all configurations, where all were measured; infinite for failed ones
   std::vector<double> costs_s{};         ///< what measuring each took, in the same order, where that is known
+
+  /// The task alone, as a network of one.
+  [[nodiscard]] std::vector<WeightedTask> weighted_tasks() const { return {{task, 1}}; }
 };
+
+/// The space and the measurer of a problem.
+template <class P>
+using space_of = decltype(P::space);
+template <class P>
+using measurer_of = typename decltype(P::measurer)::result_type;
 
 }  // namespace tunewright::study

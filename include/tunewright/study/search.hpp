@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <concepts>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +20,11 @@
 #include "tunewright/core/interrupt.hpp"
 #include "tunewright/core/observer.hpp"
 #include "tunewright/core/precision.hpp"
+#include "tunewright/core/weighted_task.hpp"
 #include "tunewright/data/journal.hpp"
+#include "tunewright/multi_task_tuner.hpp"
 #include "tunewright/study/course.hpp"
+#include "tunewright/study/network_problem.hpp"
 #include "tunewright/study/problem.hpp"
 #include "tunewright/tuner.hpp"
 
@@ -28,39 +34,64 @@ namespace tunewright::study {
 inline Seconds processor_time() { return Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC); }
 
 /// Hash of everything that two comparable searches of a problem must share.
-inline std::uint64_t conditions_of(const Task& task, const Budget& budget) {
-  return StableHash{}
-      .add(stable_hash(task))
-      .add(std::uint64_t{budget.trials})
+inline std::uint64_t conditions_of(std::span<const WeightedTask> tasks, const Budget& budget) {
+  StableHash hash;
+  for (const WeightedTask& one : tasks) {
+    hash.add(stable_hash(one.task));
+    if (one.weight != 1) hash.add(one.weight);
+  }
+  return hash.add(std::uint64_t{budget.trials})
       .add(std::uint64_t{budget.batch})
       .add(std::uint64_t{budget.patience_trials})
       .add(std::to_string(budget.time.count()))
       .value();
 }
 
+/// The course and the result of a search.
+struct Searched {
+  Course course{};
+  /// `space.encode` of the fastest configuration, of a network a line a task in their order; empty if nothing was
+  /// valid, or a task of the network has no valid program.
+  std::string best_config{};
+};
+
 /// Observer that records the course of a search and, with a journal, what a stopped search needs to resume. Records are
 /// stamped with the seconds since the search began, without pauses.
 class CourseKeeper {
  public:
-  /// Uses only records of `compiler` from a journal.
-  explicit CourseKeeper(const std::filesystem::path& journal = {}, std::string compiler = {})
+  /// For the search of `tasks`, a network or a task alone. Uses only records of `compiler` from a journal.
+  explicit CourseKeeper(std::span<const WeightedTask> tasks, const std::filesystem::path& journal = {},
+                        std::string compiler = {})
       : compiler_(std::move(compiler)) {
+    for (const WeightedTask& one : tasks) best_.push_back({.task = stable_hash(one.task), .weight = one.weight});
     if (journal.empty()) return;
     std::filesystem::create_directories(journal.parent_path());
-    journal_.emplace(data::Journal::Options{.path = journal.string(), .clock = [this] { return now_; }});
+    journal_.emplace(data::Journal::Options{
+        .path = journal.string(), .many_tasks = tasks.size() > 1, .clock = [this] { return now_; }});
   }
   CourseKeeper(const CourseKeeper&) = delete;  // the journal's clock refers to it
   CourseKeeper& operator=(const CourseKeeper&) = delete;
 
-  [[nodiscard]] const Course& course() const noexcept { return course_; }
-  /// `space.encode` of the fastest configuration; empty before the first valid trial.
-  [[nodiscard]] const std::string& best_config() const noexcept { return best_config_; }
+  [[nodiscard]] Searched searched() const {
+    Searched all{.course = course_};
+    if (course_.best_s() == Course::infinity) return all;
+    for (const Best& one : best_) all.best_config += (all.best_config.empty() ? "" : "\n") + one.config;
+    return all;
+  }
 
   std::vector<Record> recall(const Task& task) {
+    const WeightedTask only{task, 1};
+    return recall(std::span(&only, 1));
+  }
+  std::vector<Record> recall(std::span<const WeightedTask> tasks) {
     std::vector<Record> records;
-    if (journal_) records = journal_->recall(task);
+    if (journal_) records = journal_->recall(tasks);
     std::erase_if(records, [&](const Record& record) { return record.compiler != compiler_; });
-    for (const Record& record : records) count(record, record.timestamp.count());
+    std::vector<const Record*> in_time;
+    for (const Record& record : records) in_time.push_back(&record);
+    std::stable_sort(in_time.begin(), in_time.end(),
+                     [](const Record* a, const Record* b) { return a->timestamp < b->timestamp; });
+    for (const Record* record : in_time) count(*record, record->timestamp.count());
     before_ = Seconds(course_.elapsed_s);
     return records;
   }
@@ -71,15 +102,29 @@ class CourseKeeper {
   }
 
  private:
+  /// The fastest program of a task.
+  struct Best {
+    std::uint64_t task = 0;  ///< its `stable_hash`
+    double weight = 1;
+    double latency_s = Course::infinity;
+    std::string config{};
+  };
+
   void count(const Record& record, double now_s) {
-    if (cost_s(record.outcome) < course_.best_s()) best_config_ = record.config;
-    course_.add(cost_s(record.outcome), now_s);
+    const double latency_s = cost_s(record.outcome);
+    const auto best =
+        std::find_if(best_.begin(), best_.end(), [&](const Best& one) { return one.task == record.task; });
+    if (best == best_.end()) throw std::logic_error("a record of a task that is not searched");
+    if (latency_s < best->latency_s) best->latency_s = latency_s, best->config = record.config;
+    double all_s = 0;
+    for (const Best& one : best_) all_s += one.weight * one.latency_s;
+    course_.add(latency_s < Course::infinity, all_s, now_s);
     if (const Timing* timing = record.outcome.timing(); timing != nullptr && is_imprecise(*timing)) ++course_.imprecise;
   }
 
   std::string compiler_;
+  std::vector<Best> best_;  // [T]
   Course course_;
-  std::string best_config_;
   std::optional<data::Journal> journal_;
   Seconds before_{0}, now_{0};
 };
@@ -90,18 +135,29 @@ struct AsTheyAre {
   void operator()(Parts&) const {}
 };
 
-/// The course and the result of a search.
-struct Searched {
-  Course course{};
-  std::string best_config{};  ///< `space.encode` of the fastest configuration; empty if none was valid
-};
+/// Runs the search of a task.
+template <class Recipe, class Space, class Measurer, class... Observers>
+Stop run_search(const Problem<Space, Measurer>& problem, Parts<Recipe> parts, const Budget& budget,
+                Observers&... observers) {
+  Tuner<Recipe> tuner{std::move(parts)};
+  return tuner.run(problem.task, budget, observers...).stop;
+}
 
-/// Runs one search of a problem; empty if `interrupt` ended it. If the measurer has no clock of its own, a stopped
-/// search resumes from `journal`. `prepare(parts)` may set what recipe and problem do not.
-template <class Recipe, class Space, class Measurer, class Prepare>
-std::optional<Searched> search(const Problem<Space, Measurer>& problem, std::uint64_t seed, const Budget& budget,
-                               unsigned threads, const std::filesystem::path& journal, Interrupt& interrupt,
-                               const Prepare& prepare) {
+/// Runs the search of a network.
+template <class Recipe, class Space, class Measurer, class Scheduler, class... Observers>
+Stop run_search(const NetworkProblem<Space, Measurer, Scheduler>& problem, Parts<Recipe> parts, const Budget& budget,
+                Observers&... observers) {
+  MultiTaskTuner<Recipe, Scheduler> tuner{std::move(parts), problem.scheduler};
+  return tuner.run(problem.tasks, budget, observers...).stop;
+}
+
+/// Runs one search of a problem, a `Problem` or a `NetworkProblem`; empty if `interrupt` ended it. If the measurer has
+/// no clock of its own, a stopped search resumes from `journal`. `prepare(parts)` may set what recipe and problem do
+/// not.
+template <class Recipe, class P, class Prepare>
+std::optional<Searched> search(const P& problem, std::uint64_t seed, const Budget& budget, unsigned threads,
+                               const std::filesystem::path& journal, Interrupt& interrupt, const Prepare& prepare) {
+  using Measurer = measurer_of<P>;
   Parts<Recipe> parts{.space = problem.space, .seed = seed, .threads = threads};
   if (problem.measurer) parts.measurer = problem.measurer();
   if constexpr (requires { parts.model.threads = threads; }) parts.model.threads = threads;
@@ -111,11 +167,10 @@ std::optional<Searched> search(const Problem<Space, Measurer>& problem, std::uin
   prepare(parts);
   std::string compiler;
   if constexpr (IdentifiedMeasurer<Measurer>) compiler = parts.measurer.identity();
-  CourseKeeper keeper(HasOwnClock<Measurer> ? std::filesystem::path() : journal, std::move(compiler));
-  Tuner<Recipe> tuner{std::move(parts)};
-  const auto run = tuner.run(problem.task, budget, keeper, interrupt);
-  if (run.stop == Stop::Requested) return std::nullopt;
-  return Searched{keeper.course(), keeper.best_config()};
+  CourseKeeper keeper(problem.weighted_tasks(), HasOwnClock<Measurer> ? std::filesystem::path() : journal,
+                      std::move(compiler));
+  if (run_search<Recipe>(problem, std::move(parts), budget, keeper, interrupt) == Stop::Requested) return std::nullopt;
+  return keeper.searched();
 }
 
 }  // namespace tunewright::study

@@ -24,6 +24,7 @@
 #include "tunewright/core/interrupt.hpp"
 #include "tunewright/study/finalists.hpp"
 #include "tunewright/study/finished_search.hpp"
+#include "tunewright/study/network_problem.hpp"
 #include "tunewright/study/options.hpp"
 #include "tunewright/study/problem.hpp"
 #include "tunewright/study/recipe_name.hpp"
@@ -74,11 +75,12 @@ class Study {
 
   [[nodiscard]] const Options& options() const noexcept { return options_; }
 
-  /// Registers the searches of `problems` by all recipes. `prepare(parts)`, if given, is called for each search with
-  /// the `Parts` of its recipe. Throws `std::invalid_argument` for repeated names, names that cannot be part of file
-  /// names, and for fewer seeds than an interval needs.
-  template <class... Recipes, class Space, class Measurer, class Prepare = AsTheyAre>
-  void compare(const std::vector<Problem<Space, Measurer>>& problems, const Budget& budget, Prepare prepare = {}) {
+  /// Registers the searches of `problems`, each a `Problem` or each a `NetworkProblem`, by all recipes.
+  /// `prepare(parts)`, if given, is called for each search with the `Parts` of its recipe. Throws
+  /// `std::invalid_argument` for repeated names, names that cannot be part of file names, and for fewer seeds than an
+  /// interval needs.
+  template <class... Recipes, class P, class Prepare = AsTheyAre>
+  void compare(const std::vector<P>& problems, const Budget& budget, Prepare prepare = {}) {
     check(budget);
     if (options_.seeds < fewest_seeds) {
       throw std::invalid_argument("--seeds=" + std::to_string(options_.seeds) + ": an interval needs at least " +
@@ -87,16 +89,17 @@ class Study {
     open_folder();
     const std::array<std::string, sizeof...(Recipes)> names{std::string(recipe_name<Recipes>())...};
     for (const std::string& name : names) note(results_.recipes, name, "recipe");
-    for (const auto& each : problems) {
-      const auto problem = std::make_shared<const Problem<Space, Measurer>>(each);  // its searches share it
-      note_problem(problem->name, problem->latencies_s, problem->costs_s);
+    for (const P& each : problems) {
+      const auto problem = std::make_shared<const P>(each);  // its searches share it
+      note(results_.problems, problem->name, "problem");
+      if constexpr (requires { problem->latencies_s; })
+        note_space(problem->name, problem->latencies_s, problem->costs_s);
       for (unsigned seed = options_.first_seed; seed < options_.first_seed + options_.seeds; ++seed) {
         if (!of_this_shard() || !wanted(options_.problems, problem->name)) continue;
         std::vector<std::function<void()>> searches{[&] { add_search<Recipes>(problem, seed, budget, prepare); }...};
         std::rotate(searches.begin(), searches.begin() + seed % sizeof...(Recipes), searches.end());
         for (const auto& add : searches) add();
-        if constexpr (MeasuresInTurns<Measurer, Space>)
-          add_finalists(problem, seed, budget, {names.begin(), names.end()});
+        if constexpr (MeasuredInTurns<P>) add_finalists(problem, seed, budget, {names.begin(), names.end()});
       }
     }
   }
@@ -174,16 +177,13 @@ class Study {
     }
     names.push_back(name);
   }
-  void note_problem(const std::string& name, const std::vector<double>& latencies_s,
-                    const std::vector<double>& costs_s) {
-    note(results_.problems, name, "problem");
+  void note_space(const std::string& name, const std::vector<double>& latencies_s, const std::vector<double>& costs_s) {
     if (!latencies_s.empty()) results_.spaces.emplace(name, RandomSearch(latencies_s));
     if (!costs_s.empty()) results_.costs.emplace(name, TrialCosts(latencies_s, costs_s));
   }
 
-  template <class Recipe, class Space, class Measurer, class Prepare>
-  void add_search(const std::shared_ptr<const Problem<Space, Measurer>>& problem, std::uint64_t seed, Budget budget,
-                  const Prepare& prepare) {
+  template <class Recipe, class P, class Prepare>
+  void add_search(const std::shared_ptr<const P>& problem, std::uint64_t seed, Budget budget, const Prepare& prepare) {
     if (problem->trials != 0) budget.trials = problem->trials;
     const std::string recipe(recipe_name<Recipe>());
     if (!wanted(options_.recipes, recipe)) return;
@@ -203,10 +203,10 @@ class Study {
     register_once(recipe, problem->name, seed, once)->UseManualTime();
   }
 
-  template <class Recipe, class Space, class Measurer, class Prepare>
-  const Course* find_or_search(const std::string& recipe, const Problem<Space, Measurer>& problem, std::uint64_t seed,
-                               const Budget& budget, const Prepare& prepare) {
-    const std::uint64_t conditions = conditions_of(problem.task, budget);
+  template <class Recipe, class P, class Prepare>
+  const Course* find_or_search(const std::string& recipe, const P& problem, std::uint64_t seed, const Budget& budget,
+                               const Prepare& prepare) {
+    const std::uint64_t conditions = conditions_of(problem.weighted_tasks(), budget);
     if (const FinishedSearch* known = finished_->find(recipe, problem.name, seed, conditions)) {
       ++known_;
       return &known->course;
@@ -226,12 +226,12 @@ class Study {
   }
 
   /// Registers the alternating measurement of the recipes' final programs, after all recipes have searched.
-  template <class Space, class Measurer>
-  void add_finalists(const std::shared_ptr<const Problem<Space, Measurer>>& problem, std::uint64_t seed, Budget budget,
+  template <class P>
+  void add_finalists(const std::shared_ptr<const P>& problem, std::uint64_t seed, Budget budget,
                      std::vector<std::string> recipes) {
     if (problem->trials != 0) budget.trials = problem->trials;
     std::erase_if(recipes, [&](const std::string& recipe) { return !wanted(options_.recipes, recipe); });
-    const auto once = [this, problem, seed, conditions = conditions_of(problem->task, budget),
+    const auto once = [this, problem, seed, conditions = conditions_of(problem->weighted_tasks(), budget),
                        recipes = std::move(recipes)](benchmark::State& state) {
       try {
         const Finalists* finalists = find_or_measure_finalists(*problem, seed, conditions, recipes);
@@ -248,9 +248,9 @@ class Study {
     register_once("finalists", problem->name, seed, once);
   }
 
-  template <class Space, class Measurer>
-  const Finalists* find_or_measure_finalists(const Problem<Space, Measurer>& problem, std::uint64_t seed,
-                                             std::uint64_t conditions, const std::vector<std::string>& recipes) {
+  template <class P>
+  const Finalists* find_or_measure_finalists(const P& problem, std::uint64_t seed, std::uint64_t conditions,
+                                             const std::vector<std::string>& recipes) {
     std::vector<Entrant> entrants;
     for (const std::string& recipe : recipes) {
       const FinishedSearch* search = finished_->find(recipe, problem.name, seed, conditions);

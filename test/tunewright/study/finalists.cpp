@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/toy_space.hpp"
+#include "tunewright/study/network_problem.hpp"
 
 namespace {
 
@@ -28,8 +29,9 @@ struct InTurns : toy::Measurer {
     return outcomes;
   }
 };
-static_assert(study::MeasuresInTurns<InTurns, toy::Space>);
-static_assert(!study::MeasuresInTurns<toy::Measurer, toy::Space>);
+static_assert(study::MeasuredInTurns<study::Problem<toy::Space, InTurns>>);
+static_assert(study::MeasuredInTurns<study::NetworkProblem<toy::Space, InTurns>>);
+static_assert(!study::MeasuredInTurns<study::Problem<toy::Space, toy::Measurer>>);
 
 study::Problem<toy::Space, InTurns> problem() { return {.name = "p", .task = toy::task()}; }
 
@@ -52,6 +54,18 @@ TEST_CASE("every recipe's program enters once and the first one's twice") {
   CHECK(finalists.entrants.at("B") != finalists.entrants.at("C"));
   CHECK(finalists.twice == "A");
   CHECK(finalists.again_s == 4);
+}
+
+TEST_CASE("finalists of a network are the sums over its tasks, each by its occurrences") {
+  const study::NetworkProblem<toy::Space, InTurns> network{.name = "n",
+                                                           .tasks = {{toy::task("a", 1), 2}, {toy::task("b", 2), 0.5}}};
+  const auto both = [](std::uint64_t first, std::uint64_t second) { return config(first) + "\n" + config(second); };
+  const study::Finalists finalists =
+      study::measure_finalists(network, 7, 9, {{"A", both(1, 2)}, {"B", both(3, 4)}, {"C", both(5, 6)}});
+  CHECK(finalists.latencies_s == std::map<std::string, double>{{"A", 2.5}, {"C", 7.5}});
+  CHECK(finalists.again_s == 10);
+  CHECK_THROWS_WITH_AS((void)study::measure_finalists(network, 0, 0, {{"A", config(1)}}),
+                       doctest::Contains("what A ended with on n belongs to another version"), std::runtime_error);
 }
 
 TEST_CASE("nothing is measured of searches that found nothing, and programs of another space are refused") {

@@ -59,6 +59,18 @@ std::vector<study::Problem<toy::Space, Measurer>> problems() {
   return {{.name = "a", .task = toy::task("a", 1)}, {.name = "b", .task = toy::task("b", 2)}};
 }
 
+template <class Measurer>
+void compare_tasks(study::Study& study) {
+  study.compare<Random<Measurer>, Evolution<Measurer>>(problems<Measurer>(), {.trials = 20, .batch = 10});
+}
+template <class Measurer>
+void compare_networks(study::Study& study) {
+  const std::vector<study::NetworkProblem<toy::Space, Measurer>> networks{
+      {.name = "n", .tasks = {{toy::task("a", 1), 3}, {toy::task("b", 2), 1}}},
+      {.name = "m", .tasks = {{toy::task("b", 2), 2}, {toy::task("c", 3), 1}}}};
+  study.compare<Random<Measurer>, Evolution<Measurer>>(networks, {.trials = 20, .batch = 5});
+}
+
 struct Ended {
   int code = 0;              ///< of the process
   std::size_t measured = 0;  ///< by it
@@ -67,7 +79,8 @@ struct Ended {
 /// Runs a study of two recipes, two problems and three seeds with 20 trials each, in a process of its own, as Google
 /// Benchmark runs once in one.
 template <class Measurer = Counted>
-Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const char* name = "toy") {
+Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const char* name = "toy",
+          void (*compare)(study::Study&) = compare_tasks<Measurer>) {
   const support::TemporaryFolder folder;
   const std::string count = folder.file("measured");
   const pid_t child = ::fork();
@@ -79,10 +92,7 @@ Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const c
     std::freopen("/dev/null", "w", stdout);
     std::freopen("/dev/null", "w", stderr);
     Counted::kills_after = kills_after;
-    const int code =
-        study::run(static_cast<int>(words.size()), words.data(), {.name = name, .seeds = 3}, [](study::Study& study) {
-          study.compare<Random<Measurer>, Evolution<Measurer>>(problems<Measurer>(), {.trials = 20, .batch = 10});
-        });
+    const int code = study::run(static_cast<int>(words.size()), words.data(), {.name = name, .seeds = 3}, compare);
     std::ofstream(count) << Counted::measured;
     ::_exit(code);
   }
@@ -144,22 +154,46 @@ TEST_CASE("parts of a study come together in one folder, and problems and recipe
 }
 
 TEST_CASE("a search that was stopped goes on from its journal") {
-  const support::TemporaryFolder whole, stopped;
-  CHECK(run({"--out=" + whole.path()}).code == 0);
-  const Ended first = run({"--out=" + stopped.path()}, 33);
-  CHECK(first.code == 1);
-  CHECK(first.measured == 33);
-  const Ended second = run({"--out=" + stopped.path()});
-  CHECK(second.code == 0);
-  CHECK(second.measured == all_trials - 33);  // no measurement is made twice
-  const auto best = [](const std::string& path) {
-    std::map<std::string, double> best_s;
-    const study::FinishedSearches searches(path, "toy");
-    for (const study::FinishedSearch& one : searches.all())
-      best_s[one.recipe + one.problem + std::to_string(one.seed)] = one.course.best_s();
-    return best_s;
+  struct Stopped {
+    void (*compare)(study::Study&);
+    std::size_t after;
   };
-  CHECK(best(whole.path()) == best(stopped.path()));
+  // The search of a network is the same again only if it was stopped between its rounds of 5 trials.
+  for (const auto [compare, after] : {Stopped{compare_tasks<Counted>, 33}, Stopped{compare_networks<Counted>, 35}}) {
+    const support::TemporaryFolder whole, stopped;
+    CHECK(run({"--out=" + whole.path()}, 0, "toy", compare).code == 0);
+    const Ended first = run({"--out=" + stopped.path()}, after, "toy", compare);
+    CHECK(first.code == 1);
+    CHECK(first.measured == after);
+    const Ended second = run({"--out=" + stopped.path()}, 0, "toy", compare);
+    CHECK(second.code == 0);
+    CHECK(second.measured == all_trials - after);  // no measurement is made twice
+    const auto ends = [](const std::string& path) {
+      std::map<std::string, std::pair<double, std::string>> of_search;
+      const study::FinishedSearches searches(path, "toy");
+      for (const study::FinishedSearch& one : searches.all())
+        of_search[one.recipe + one.problem + std::to_string(one.seed)] = {one.course.best_s(), one.best_config};
+      return of_search;
+    };
+    CHECK(ends(whole.path()) == ends(stopped.path()));
+    CHECK(ends(whole.path()).size() == 12);
+  }
+}
+
+TEST_CASE("recipes are compared on networks, whose finalists are measured task by task") {
+  const support::TemporaryFolder folder;
+  constexpr std::size_t in_turns = 2 * 2 * 3 * (2 + 1);  // two recipes and one of them again, by task, network and seed
+  const auto compare = compare_networks<Confirming>;
+  CHECK(run<Confirming>({"--out=" + folder.path()}, 0, "toy", compare).measured == all_trials + in_turns);
+  const study::FinishedSearches searches(folder.path(), "toy");
+  for (const study::FinishedSearch& one : searches.all()) {
+    CHECK(one.course.trials == 20);
+    CHECK(lines(one.best_config) == 1);  // between the configurations of two tasks
+    REQUIRE(!one.course.improvements.empty());
+    CHECK(one.course.improvements.front().trial > 5);  // the first round is of one task alone
+  }
+  CHECK(text(folder.file("toy.md")).find("## Finalists, measured in turns") != std::string::npos);
+  CHECK(run<Confirming>({"--out=" + folder.path()}, 0, "toy", compare).measured == 0);
 }
 
 TEST_CASE("what recipes ended with is measured in turns, once") {

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/study/search.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/temporary_folder.hpp"
+#include "support/toy_space.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+std::vector<WeightedTask> network() { return {{toy::task("a", 1), 2}, {toy::task("b", 2), 1}}; }
+
+/// A trial of a task; 0 seconds are a failure.
+Record trial(const WeightedTask& of, const std::string& config, double latency_s) {
+  Record record;
+  record.task = stable_hash(of.task);
+  record.key = config.size();
+  record.config = config;
+  record.outcome.result = Failure{Fault::RunError, "fails"};
+  if (latency_s > 0) record.outcome.result = Timing{.repeats = {Seconds(latency_s)}, .median = Seconds(latency_s)};
+  return record;
+}
+
+TEST_CASE("the course of a network is the sum of weight times best, from when all tasks have a valid program") {
+  const std::vector<WeightedTask> tasks = network();
+  study::CourseKeeper keeper(tasks);
+  RunStatus status;
+  const auto after = [&](double seconds, const Record& record) {
+    status.elapsed = Seconds(seconds);
+    keeper.on_record(record, status);
+  };
+  after(1, trial(tasks[0], "a1", 5));
+  CHECK(keeper.searched().best_config.empty());
+  after(2, trial(tasks[1], "b1", 3));
+  after(3, trial(tasks[0], "a2", 0));
+  after(4, trial(tasks[0], "a3", 4));
+  after(5, trial(tasks[1], "b2", 9));
+  const study::Searched searched = keeper.searched();
+  CHECK(searched.course.improvements == std::vector<study::Improvement>{{2, 2, 13}, {4, 4, 11}});
+  CHECK(searched.course.trials == 5);
+  CHECK(searched.course.failed == 1);
+  CHECK(searched.course.elapsed_s == 5);
+  CHECK(searched.best_config == "a3\nb1");
+
+  const WeightedTask stranger{toy::task("c", 3), 1};
+  CHECK_THROWS_AS(keeper.on_record(trial(stranger, "c1", 1), status), std::logic_error);
+}
+
+TEST_CASE("a course is recalled in the order of its measurements, without those of another compiler") {
+  const support::TemporaryFolder folder;
+  const std::vector<WeightedTask> tasks = network();
+  study::Searched before;
+  {
+    study::CourseKeeper keeper(tasks, folder.file("journal.jsonl"));
+    RunStatus status;
+    double now_s = 0;
+    for (const Record& record : {trial(tasks[1], "b", 3), trial(tasks[0], "a_", 5), trial(tasks[1], "b__", 2)}) {
+      status.elapsed = Seconds(++now_s);
+      keeper.on_record(record, status);
+    }
+    before = keeper.searched();
+    Record foreign = trial(tasks[0], "a____", 1);
+    foreign.compiler = "another";
+    keeper.on_record(foreign, status);
+  }
+  study::CourseKeeper keeper(tasks, folder.file("journal.jsonl"));
+  CHECK(keeper.recall(tasks).size() == 3);
+  CHECK(keeper.searched().course == before.course);
+  CHECK(keeper.searched().best_config == "a_\nb__");
+
+  RunStatus status;
+  status.elapsed = Seconds(1);  // of the new run, which goes on after 3 seconds
+  keeper.on_record(trial(tasks[0], "a_____", 4), status);
+  CHECK(keeper.searched().course.improvements.back() == study::Improvement{4, 4, 10});
+}
+
+TEST_CASE("searches are comparable if they share tasks, occurrences and budget") {
+  const std::vector<WeightedTask> tasks = network();
+  const Budget budget{.trials = 20, .batch = 10};
+  const std::uint64_t conditions = study::conditions_of(tasks, budget);
+  CHECK(study::conditions_of(tasks, budget) == conditions);
+  CHECK(study::conditions_of(tasks, {.trials = 20, .batch = 5}) != conditions);
+  std::vector<WeightedTask> others = tasks;
+  others[0].weight = 3;
+  CHECK(study::conditions_of(others, budget) != conditions);
+  others = {tasks[0]};
+  CHECK(study::conditions_of(others, budget) != conditions);
+}
+
+}  // namespace
