@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "operators.hpp"
@@ -20,17 +19,19 @@
 #include "tunewright/models/train_on_journals.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/balto.hpp"
+#include "tunewright/study/options.hpp"
 #include "tunewright/study/recipe_name.hpp"
 #include "tunewright/tuner.hpp"
 
 namespace tunewright::bench {
 
-/// Models by recipe, taught by what was measured of other operators on other targets: 64 random programs of each of
-/// `pretraining_operators()` on each of up to three other targets of this machine (one thread, AVX2), which are
-/// measured once. A model is trained once, for all searches of its recipe. Both are kept in `folder`.
+/// Models by recipe, taught by what was measured of other operators on other targets: `--taught` random programs (64)
+/// of each of `pretraining_operators()` on each of up to three other targets of this machine (one thread, AVX2), which
+/// are measured once. A model is trained once, for all searches of its recipe. Both are kept in OUT/pretraining.
 class Pretrained {
  public:
-  Pretrained(std::filesystem::path folder, const Target& host) : folder_(std::move(folder)), host_(host) {}
+  Pretrained(const study::Options& options, const Target& host)
+      : programs_each_(options.number("taught", 64)), folder_(options.out / "pretraining"), host_(host) {}
 
   /// Gives a search the model that was trained for its recipe, if there is one.
   template <class Recipe>
@@ -80,7 +81,7 @@ class Pretrained {
     if constexpr (std::same_as<Recipe, BaltoTaught<M>>)
       return measured<recipes::BaltoQuick<Space, M>>("measured_by_balto.jsonl", 16);
     else
-      return measured<Random<M>>("measured.jsonl", trials_each);
+      return measured<Random<M>>("measured.jsonl", programs_each_);
   }
 
   /// A journal, complete, of what `Collector` measures.
@@ -92,14 +93,14 @@ class Pretrained {
       for (const auto& [name_of, graph] : pretraining_operators()) {
         data::Journal journal{{.path = file, .many_tasks = true}};
         Tuner<Collector> tuner{{.seed = 1, .threads = target.threads}};
-        tuner.run(program::make_task(name_of, graph, target), {.trials = trials_each, .batch = batch}, journal,
+        tuner.run(program::make_task(name_of, graph, target), {.trials = programs_each_, .batch = batch}, journal,
                   Progress{});
       }
     }
     return file;
   }
 
-  static constexpr std::size_t trials_each = 64;  // of an operator on a target
+  std::size_t programs_each_;  // of an operator on a target
   std::filesystem::path folder_;
   Target host_;
 };

@@ -2,12 +2,12 @@
 // Recipes that tune whole networks: latency against trials and seconds.
 //
 //   study_networks [--networks=A,B] [--trials_per_task=N] [--batch=N] [--seeds=N] [--recipes=A,B]
+//                  [--taught=N]
 //
 // The tasks of each network, with all that is fused to them, are searched by one `MultiTaskTuner` with
 // `schedulers::Gradient`, on this machine's CPU: `--trials_per_task` measurements (32) times tasks, in batches of
 // `--batch` (8). known_networks.hpp names the networks; those searched unless others are given played no part in
-// developing drafts and defaults. schedule_recipes.hpp has the recipes; what models were taught before is in
-// OUT/pretraining, of other operators on other targets.
+// developing drafts and defaults. schedule_recipes.hpp has the recipes, pretrained.hpp what models were taught before.
 //
 // The latency of a network is the sum over its tasks of occurrences times best, as measured in the search; finalists
 // are measured again, task by task in turns.
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   return study::run(argc, argv, {.name = "networks", .seeds = 3}, [](study::Study& study) {
     Target host = host_target();
     host.name = "host";
-    const auto pretrained = std::make_shared<Pretrained>(study.options().out / "pretraining", host);
+    const auto pretrained = std::make_shared<Pretrained>(study.options(), host);
     const Budget budget{.batch = study.options().number("batch", 8)};
     study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
                   TenSet<M>, TlpQuick<M>, HetFeatTransfer<M>, MoaPrunerQuick<M>>(

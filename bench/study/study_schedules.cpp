@@ -2,12 +2,11 @@
 // Recipes that search schedules, on operators that played no part in developing them.
 //
 //   study_schedules [--operators=unseen|known] [--machine=real|cores] [--trials=N] [--batch=N] [--seeds=N]
-//                   [--recipes=A,B]
+//                   [--recipes=A,B] [--taught=N]
 //
 // Eight operators are searched, `--trials` measurements (100) in batches of `--batch` (10): on this machine's CPU,
 // where programs are compiled and run, or on two simulated cores. operators.hpp names the operators,
-// schedule_recipes.hpp the recipes. Those whose models are trained before search this machine only; what they were
-// taught is in OUT/pretraining.
+// schedule_recipes.hpp the recipes. Those whose models are trained before (pretrained.hpp) search this machine only.
 
 #include <concepts>
 #include <memory>
@@ -39,7 +38,7 @@ int main(int argc, char** argv) {
       const auto searched = problems(operators(study.options()), study.options(), target, measurer);
       const Budget budget = bench::budget(study.options());
       if constexpr (std::same_as<M, measurers::OrcJit>) {
-        const auto pretrained = std::make_shared<Pretrained>(study.options().out / "pretraining", target);
+        const auto pretrained = std::make_shared<Pretrained>(study.options(), target);
         study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
                       NoDataflow<M>, TenSet<M>, Tlp<M>, TlpQuick<M>, BaltoTaught<M>, OneShot<M>, HetFeatTransfer<M>,
                       MoaPrunerQuick<M>>(searched, budget, [pretrained](auto& parts) { pretrained->prepare(parts); });
