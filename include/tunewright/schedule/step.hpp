@@ -186,9 +186,18 @@ struct Pad {
   bool operator==(const Pad&) const = default;
 };
 
+/// Gives the spatial axes of a temporary another order: axis i of the new tensor is axis `axes[i]` of the old one. Its
+/// readers read the same elements as before.
+struct PermuteAxes {
+  TensorId stage = 0;
+  std::vector<IterId> axes;  ///< each spatial axis once
+  bool operator==(const PermuteAxes&) const = default;
+};
+
 /// Add new primitives at the end: hashes of candidates use the position in this list.
-using Step = std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite,
-                          CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, TransformLayout, Pipeline, Pad>;
+using Step =
+    std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite, CacheRead,
+                 Rfactor, Pack, Tensorize, FollowFusedSplit, TransformLayout, Pipeline, Pad, PermuteAxes>;
 
 /// The kind of error of a step.
 enum class ScheduleFault : std::uint8_t {
@@ -267,6 +276,8 @@ auto describe(AnyStep& step, const F& f) {
           return f("pad", s.stage, s.multiples);
         else if constexpr (std::is_same_v<S, TransformLayout>)
           return f("arrange", s.stage, s.orders, s.paddings, s.order, s.padding);
+        else if constexpr (std::is_same_v<S, PermuteAxes>)
+          return f("permute_axes", s.stage, s.axes);
         else
           return f("pipeline", s.stage, s.iter, s.choices, s.selected);
       },

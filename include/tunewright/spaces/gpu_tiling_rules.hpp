@@ -130,7 +130,7 @@ TUNEWRIGHT_INLINE void InlineElementwise::apply(Derivation d, TensorId id, const
 
 TUNEWRIGHT_INLINE Answer AddRfactor::meets(const Derivation& d, TensorId id, const Target& target) const {
   const Stage& stage = d.builder.state().stages[id];
-  const bool is_new = std::find(d.cached.begin(), d.cached.end(), id) == d.cached.end();
+  const bool is_new = !is_cached(d, id);
   return is_new && stage.op->has_reduction() && chunks(*stage.op, target) >= min_chunks ? Answer::Apply : Answer::Skip;
 }
 
@@ -230,7 +230,7 @@ TUNEWRIGHT_INLINE void MultiLevelTiling::apply(Derivation d, TensorId id, const 
   const TensorId sums = fused ? id : s.cache_write(id, Scope::Local);
   const TensorId outer = fused ? reader : id;
   // Chunks of a reduction (the last axis of a factored stage) are far apart in memory, so a block has only one.
-  const bool chunked = std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end();
+  const bool chunked = is_cached(d, id);
   const std::size_t rank = s.state().stages[sums].op->rank();
   const Tiled tiled = tile(s, sums, chunked ? rank - 1 : rank);
   const IterId threads = bind_tiles(s, outer, tiled);

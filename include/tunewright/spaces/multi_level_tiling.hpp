@@ -22,7 +22,8 @@ struct TilingRules {
 /// the tile fits the register file and keeps the multiply-add units busy, half of the draws with the whole reduction
 /// inside; factors need not divide (the last register tile has the remaining rows; at most an eighth of other tiles is
 /// idle); a stage with an elementwise reader is always fused with it; operands may be copied to a separate tile;
-/// constants are packed in loop order; rows that are reduced and then used (softmax, layer norm) are computed in one
+/// constants are packed in loop order; another axis than the last one is computed in vectors where that fills the lanes
+/// or saves transposing a larger operand; rows that are reduced and then used (softmax, layer norm) are computed in one
 /// loop over rows; reductions of large data over an axis that is not the last may read it in streams. On GPUs: see the
 /// rules in `tiling::gpu` and `decisions/block_tile.hpp`.
 using MultiLevelTiling = SketchSpace<TilingRules>;
@@ -41,18 +42,20 @@ using MultiLevelTiling = SketchSpace<TilingRules>;
 #include "tunewright/spaces/tiling/stream_reduction.hpp"
 #include "tunewright/spaces/tiling/tensor_core.hpp"
 #include "tunewright/spaces/tiling/tensor_unit.hpp"
+#include "tunewright/spaces/tiling/transposed_cache_write.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"
 
 namespace tunewright::spaces {
 
 /// Ansor's sketches for CPUs, plus inlining of costly elementwise stages and of padding, copies of operands that stay
 /// in cache, constants packed ahead of time, tensor instructions if the target has them, rows that one thread reduces
-/// and uses, and reductions that read in long streams.
+/// and uses, sums with another axis than the last one in vectors, and reductions that read in long streams.
 using CpuTilingRules =
     RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
                  tiling::MayInlinePadding, tiling::GoByRows, tiling::ComputeInRow, tiling::TensorizeProducts,
-                 tiling::AddRfactor, tiling::ReduceInLanes, tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion,
-                 tiling::MultiLevelTiling, tiling::ReduceInStreams, tiling::ScheduleSimply>;
+                 tiling::AddRfactor, tiling::ReduceInLanes, tiling::AddTransposedCacheWrite, tiling::AddCacheWrite,
+                 tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling, tiling::ReduceInStreams,
+                 tiling::ScheduleSimply>;
 
 /// Ansor's sketches for GPUs, plus reductions in chunks, rows that one block reduces and uses, and tensor instructions
 /// if the target has them.

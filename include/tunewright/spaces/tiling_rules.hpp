@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -61,7 +63,7 @@ struct AddCacheWrite {
   void apply(Derivation d, TensorId id, const Target&, std::vector<Derivation>& out) const;
 };
 
-/// Tiles a stage and computes it, tile by tile, inside its elementwise reader, which follows the tiling.
+/// Tiles a stage and computes it, tile by tile, inside the reader of its points, which follows the tiling.
 struct MultiLevelTilingWithFusion {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
@@ -145,7 +147,8 @@ TUNEWRIGHT_INLINE void SkipScheduled::apply(Derivation d, TensorId, const Target
 
 TUNEWRIGHT_INLINE Answer AddCacheWrite::meets(const Derivation& d, TensorId id, const Target&) const {
   const State& state = d.builder.state();
-  if (!state.stages[id].op->has_reduction() || !program::needs_multi_level_tiling(*state.stages[id].op))
+  if (!state.stages[id].op->has_reduction() || !program::needs_multi_level_tiling(*state.stages[id].op) ||
+      is_cached(d, id))
     return Answer::Skip;
   return elementwise_reader(state, id) == id ? Answer::Apply : Answer::Skip;
 }
@@ -160,9 +163,9 @@ TUNEWRIGHT_INLINE void AddCacheWrite::apply(Derivation d, TensorId id, const Tar
 
 TUNEWRIGHT_INLINE Answer MultiLevelTilingWithFusion::meets(const Derivation& d, TensorId id, const Target&) const {
   const State& state = d.builder.state();
-  if (!program::needs_multi_level_tiling(*state.stages[id].op) || elementwise_reader(state, id) == id)
-    return Answer::Skip;
-  return state.stages[elementwise_reader(state, id)].is_untouched() ? Answer::ApplyAndSkipRest : Answer::Skip;
+  if (!program::needs_multi_level_tiling(*state.stages[id].op)) return Answer::Skip;
+  const std::optional<PointReader> reader = point_reader(state, id);
+  return reader && state.stages[reader->stage].is_untouched() ? Answer::ApplyAndSkipRest : Answer::Skip;
 }
 
 TUNEWRIGHT_INLINE void MultiLevelTilingWithFusion::apply(const Derivation& d, TensorId id, const Target& target,
@@ -173,19 +176,28 @@ TUNEWRIGHT_INLINE void MultiLevelTilingWithFusion::apply(const Derivation& d, Te
 TUNEWRIGHT_INLINE Derivation MultiLevelTilingWithFusion::fused(Derivation d, TensorId id, std::size_t fuse_level,
                                                                const Target& target) {
   ScheduleBuilder& s = d.builder;
-  const TensorId reader = elementwise_reader(s.state(), id);
+  const PointReader reader = *point_reader(s.state(), id);
+  const bool transposes = reader.axes.back() + 1 != reader.axes.size();
   const Tiled tiled = tile(s, id);
   const std::size_t rank = tiled.spatial.size();
   std::vector<std::vector<IterId>> copy;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     // The last axis follows all factors, so that its innermost part is the vector of the register tile.
-    const bool vectorized = axis + 1 == rank;
-    copy.push_back(s.follow_split(reader, static_cast<IterId>(axis), tiled.split_steps[axis],
+    const bool vectorized = axis + 1 == rank && !transposes;
+    copy.push_back(s.follow_split(reader.stage, reader.axes[axis], tiled.split_steps[axis],
                                   static_cast<std::uint32_t>(vectorized ? spatial_levels - 1 : fuse_level)));
   }
-  s.reorder(reader, outer_levels_first(copy, fuse_level));
-  s.vectorize(reader, copy.back().back());
-  compute_in_tile(s, id, reader, copy, fuse_level);
+  std::vector<IterId> order = outer_levels_first(copy, fuse_level);
+  if (transposes) {
+    const auto last = std::find(reader.axes.begin(), reader.axes.end(), rank - 1) - reader.axes.begin();
+    const IterId rows = copy.back().back(), columns = copy[static_cast<std::size_t>(last)].back();
+    const std::array<IterId, 4> squares = split_in_squares(s, reader.stage, rows, columns, target);
+    std::erase_if(order, [&](IterId iter) { return iter == rows || iter == columns; });
+    order.insert(order.end(), squares.begin(), squares.end());
+  }
+  s.reorder(reader.stage, order);
+  s.vectorize(reader.stage, order.back());
+  compute_in_tile(s, id, reader.stage, copy, fuse_level);
   cache_operands(s, id, tiled, target);
   d.place = place_of(s.state(), id);
   return d;

@@ -109,6 +109,7 @@
 #include "tunewright/spaces/tiling/tensor_core.hpp"
 #include "tunewright/spaces/tiling/tensor_unit.hpp"
 #include "tunewright/spaces/tiling/transformations.hpp"
+#include "tunewright/spaces/tiling/transposed_cache_write.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"
 #include "tunewright/spaces/utilisation.hpp"
 #endif

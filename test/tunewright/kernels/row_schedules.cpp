@@ -15,6 +15,8 @@
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/normalization.hpp"
 #include "tunewright/program/operators/reduce.hpp"
 #include "tunewright/program/operators/softmax.hpp"
@@ -92,6 +94,31 @@ TEST_CASE("rows that one thread reduces and uses: layer norms and softmaxes of l
   CHECK(wrong_schedules(layer_norm({2, 3, 5, 67}), 5, tally) == 0);
   CHECK(wrong_schedules(softmax({3, 7, 130}), 5, tally) == 0);
   CHECK(wrong_schedules(softmax({3, 77}), 8, tally) == 0);  // too few rows for the threads
+  MESSAGE(tally.to_string());
+}
+
+TEST_CASE("products with rows in vectors: any operand transposed, sizes with and without a rest, with a reader") {
+  struct Case {
+    std::int64_t m, n, k;
+    bool transpose_a, transpose_b;
+  };
+  test::ProgramTally tally;
+  for (const auto& [m, n, k, transpose_a, transpose_b] :
+       {Case{16, 96, 24, false, true}, Case{19, 131, 13, false, true}, Case{32, 51, 96, true, true},
+        Case{41, 33, 70, true, true}, Case{64, 10, 40, true, false}, Case{67, 3, 17, true, false}}) {
+    for (const bool with_reader : {false, true}) {
+      CAPTURE(m);
+      CAPTURE(n);
+      CAPTURE(with_reader);
+      const Graph graph = graph_of([&](auto& g) {
+        const auto a = g.input("A", transpose_a ? std::vector{k, m} : std::vector{m, k});
+        const auto b = g.input("B", transpose_b ? std::vector{n, k} : std::vector{k, n});
+        const auto c = ops::matmul(g, a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b});
+        if (with_reader) ops::relu(g, ops::bias_add(g, c, g.constant("bias", {n})));
+      });
+      CHECK(wrong_schedules(graph, 12, tally) == 0);
+    }
+  }
   MESSAGE(tally.to_string());
 }
 

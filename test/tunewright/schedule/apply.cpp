@@ -211,6 +211,40 @@ TEST_CASE("rfactor") {
   CHECK(fault({Split{2, 0, {2}}, Rfactor{2, 2}}) == "already_scheduled");
 }
 
+TEST_CASE("permute_axes") {
+  // D is read by nothing, so C is cached: C.local 4 = A B, C a copy of it.
+  const State state = after({CacheWrite{2, Scope::Local}, PermuteAxes{4, {1, 0}}});
+  const Operator& sum = *state.stages[4].op;
+  CHECK(sum.shape() == std::vector<std::int64_t>{10, 12});
+  CHECK(sum.axes[0].name == "j");
+  CHECK(sum.axes[2].kind == AxisKind::Reduction);
+  const auto variables = [](const program::ExprNode& load) {
+    std::vector<program::Var> all;
+    for (const program::IndexExpr& index : load.indices) all.push_back(index.as_variable().value());
+    return all;
+  };
+  const program::ExprNode& product = *sum.body;
+  CHECK(variables(*product.args[0]) == std::vector<program::Var>{1, 2});  // A[i, k]
+  CHECK(variables(*product.args[1]) == std::vector<program::Var>{2, 0});  // B[k, j]
+  CHECK(variables(*state.stages[2].op->body) == std::vector<program::Var>{1, 0});
+  CHECK(state.stages[4].order == Iters{0, 1, 2});
+  CHECK(state.stages[2].op->shape() == std::vector<std::int64_t>{12, 10});
+
+  // The reader of a temporary of the program follows, too, and keeps its loops.
+  const State read = after({Split{3, 1, {5}}, PermuteAxes{2, {1, 0}}});
+  CHECK(read.stages[2].op->shape() == std::vector<std::int64_t>{10, 12});
+  CHECK(read.stages[3].order == Iters{0, 2, 3});
+
+  CHECK(fault({PermuteAxes{0, {1, 0}}}) == "unknown_stage");  // an input
+  CHECK(fault({PermuteAxes{3, {1, 0}}}) == "bad_order");      // the output
+  CHECK(fault({PermuteAxes{2, {1}}}) == "bad_order");
+  CHECK(fault({PermuteAxes{2, {1, 1}}}) == "bad_order");
+  CHECK(fault({PermuteAxes{2, {0, 1, 2}}}) == "bad_order");  // the reduction stays last
+  CHECK(fault({Split{2, 0, {2}}, PermuteAxes{2, {1, 0}}}) == "already_scheduled");
+  CHECK(fault({Pack{2, 3}, PermuteAxes{2, {1, 0}}}) == "already_scheduled");
+  CHECK(fault({TransformLayout{2, {{1, 0}}, {0}, 0, 0}, PermuteAxes{2, {1, 0}}}) == "already_scheduled");
+}
+
 TEST_CASE("arrange") {
   const TransformLayout transposed{2, {{0, 1}, {1, 0}}, {0, 4}, 1, 1};
   CHECK(after({transposed}).layouts == std::vector<TransformLayout>{transposed});

@@ -30,7 +30,8 @@ TEST_CASE("every step survives the round trip") {
       FollowFusedSplit{5, 1, {0, 1}, 1},
       TransformLayout{5, {{0, 1}, {1, 0}}, {0, 4}, 1, 0},
       Pipeline{5, 6, {{1, false}, {3, true}}, 1},
-      Pad{5, {16, 16, 1}}};
+      Pad{5, {16, 16, 1}},
+      PermuteAxes{5, {1, 0}}};
   REQUIRE(steps.size() == std::variant_size_v<Step>);
   CHECK(steps_from_json(to_json(steps)) == steps);
   const auto written = [&steps](std::size_t step) { return to_json({steps[step]}); };
@@ -42,6 +43,7 @@ TEST_CASE("every step survives the round trip") {
   CHECK(written(13) == R"([["arrange",5,[[0,1],[1,0]],[0,4],1,0]])");
   CHECK(written(14) == R"([["pipeline",5,6,[[1,false],[3,true]],1]])");
   CHECK(written(15) == R"([["pad",5,[16,16,1]]])");
+  CHECK(written(16) == R"([["permute_axes",5,[1,0]]])");
   CHECK(to_json({steps[3], steps[9]}) == R"([["reorder",2,[5,1,0]],["rfactor",2,4]])");
   CHECK(to_json({}) == "[]");
   CHECK(steps_from_json(" [ ]\n").empty());

@@ -27,7 +27,8 @@ TEST_CASE("every primitive has a tag of its own and names all its fields") {
                                                          {FollowFusedSplit{}, 4},
                                                          {TransformLayout{}, 5},
                                                          {Pipeline{}, 4},
-                                                         {Pad{}, 2}};
+                                                         {Pad{}, 2},
+                                                         {PermuteAxes{}, 2}};
   CHECK(fields.size() == std::variant_size_v<Step>);
   std::set<std::string> tags;
   for (auto [step, count] : fields) {

@@ -74,6 +74,71 @@ TEST_CASE("matmul: written directly, or accumulated in a tile that is copied out
   CHECK(counts<schedule::Rfactor>(sketches) == Counts{0, 0, 0});
 }
 
+struct ProductOf {
+  std::int64_t m, n, k;
+  bool transpose_a = false, transpose_b = false, constant_b = false;
+};
+/// Orders of axes in the sketches of a product of inputs, with AVX2: vectors of eight.
+std::vector<std::vector<schedule::IterId>> permuted_axes(const ProductOf& p, bool with_relu = false) {
+  const MultiLevelTiling space;
+  const Task task = task_of([&](auto& g) {
+    const auto a = p.transpose_a ? g.input("A", {p.k, p.m}) : g.input("A", {p.m, p.k});
+    const std::vector<std::int64_t> shape = p.transpose_b ? std::vector{p.n, p.k} : std::vector{p.k, p.n};
+    const auto b = p.constant_b ? g.constant("B", shape) : g.input("B", shape);
+    const auto c = ops::matmul(g, a, b, {.transpose_a = p.transpose_a, .transpose_b = p.transpose_b});
+    if (with_relu) ops::relu(g, c);
+  });
+  std::vector<std::vector<schedule::IterId>> all;
+  for (const schedule::Schedule& sketch : space.sketches(task)) {
+    for (const schedule::Step& step : sketch.steps)
+      if (const auto* permuted = std::get_if<schedule::PermuteAxes>(&step)) all.push_back(permuted->axes);
+  }
+  return all;
+}
+
+TEST_CASE("products have another axis in vectors where that transposes fewer elements or fills the lanes") {
+  const std::vector<std::vector<schedule::IterId>> rows_last{{1, 0}, {1, 0}}, none;  // fused at one of two depths
+  // A B^T: 512 * 64 elements of B, or 16 * 64 of A and 16 * 512 sums.
+  CHECK(permuted_axes({.m = 16, .n = 512, .k = 64, .transpose_b = true}) == rows_last);
+  CHECK(permuted_axes({.m = 16, .n = 512, .k = 64, .transpose_b = true}, true) == rows_last);
+  // 128 * 64 of B, or 128 * 64 of A and 128 * 128 sums.
+  CHECK(permuted_axes({.m = 128, .n = 128, .k = 64, .transpose_b = true}) == none);
+  CHECK(permuted_axes({.m = 16, .n = 512, .k = 64, .transpose_b = true, .constant_b = true}) == none);
+  CHECK(permuted_axes({.m = 7, .n = 512, .k = 64, .transpose_b = true}) == none);  // no vector of rows
+  // A^T B^T: 64 * 256 elements of B, or 64 * 64 sums.
+  CHECK(permuted_axes({.m = 64, .n = 64, .k = 256, .transpose_a = true, .transpose_b = true}) == rows_last);
+  CHECK(permuted_axes({.m = 64, .n = 256, .k = 64, .transpose_a = true, .transpose_b = true}) == none);
+  // A^T B: nothing is transposed, but 10 columns are 16 lanes.
+  CHECK(permuted_axes({.m = 64, .n = 10, .k = 64, .transpose_a = true}) == rows_last);
+  CHECK(permuted_axes({.m = 64, .n = 13, .k = 64, .transpose_a = true}) == none);
+  CHECK(permuted_axes({.m = 64, .n = 10, .k = 64}) == none);
+}
+
+TEST_CASE("a product whose rows are in vectors is fused with what reads it point by point") {
+  const MultiLevelTiling space;
+  const Task task = task_of([](auto& g) {
+    const auto c = ops::batch_matmul(g, g.input("A", {3, 16, 64}), g.input("B", {3, 512, 64}), {.transpose_b = true});
+    ops::relu(g, c);
+  });
+  std::size_t transposed = 0;
+  for (const schedule::Schedule& sketch : space.sketches(task)) {
+    if (count<schedule::PermuteAxes>(sketch) == 0) continue;
+    ++transposed;
+    CHECK(count<schedule::CacheWrite>(sketch) == 1);
+    const schedule::State state = schedule::replay(sketch);
+    const schedule::Stage &product = state.stages[2], &relu = state.stages[3], &sums = state.stages[4];
+    CHECK(sums.op->shape() == std::vector<std::int64_t>{3, 512, 16});
+    CHECK(product.location.kind == schedule::Location::Kind::Inline);
+    CHECK(sums.location.stage == 3);
+    // Tiles of 8 rows by 8 columns, of which the columns are in vectors.
+    const schedule::Iterator& inner = relu.iterators[relu.order.back()];
+    CHECK(inner.annotation == schedule::LoopKind::Vectorized);
+    CHECK(schedule::iterator_name(relu, relu.order.back()).starts_with("i2"));
+    CHECK(schedule::iterator_name(relu, relu.order[relu.order.size() - 2]).starts_with("i1"));
+  }
+  CHECK(transposed == 2);
+}
+
 TEST_CASE("matmul + relu: always fused with its reader") {
   const MultiLevelTiling space;
   const Task task = task_of([](auto& g) {

@@ -32,7 +32,7 @@ class ScheduleSignature {
   /// Calls `f` with the step's value. Faster than `std::visit`, which calls through a table and so prevents inlining.
   template <class F>
   [[gnu::always_inline]] static auto of_step(const schedule::Step& step, const F& f) {
-    static_assert(std::variant_size_v<schedule::Step> == 16);
+    static_assert(std::variant_size_v<schedule::Step> == 17);
     switch (step.index()) {
       case 0: return f(*std::get_if<0>(&step));
       case 1: return f(*std::get_if<1>(&step));
@@ -49,7 +49,8 @@ class ScheduleSignature {
       case 12: return f(*std::get_if<12>(&step));
       case 13: return f(*std::get_if<13>(&step));
       case 14: return f(*std::get_if<14>(&step));
-      default: return f(std::get<15>(step));
+      case 15: return f(*std::get_if<15>(&step));
+      default: return f(std::get<16>(step));
     }
   }
 
@@ -141,6 +142,10 @@ class ScheduleSignature {
     } else if constexpr (std::is_same_v<S, Pad>) {
       const bool fits = words_.put_step(kind, s.stage, s.multiples.size());
       for (const std::int64_t multiple : s.multiples) words_.put(static_cast<std::uint64_t>(multiple));
+      return fits;
+    } else if constexpr (std::is_same_v<S, PermuteAxes>) {
+      const bool fits = words_.put_step(kind, s.stage, s.axes.size());
+      words_.put_all(s.axes);
       return fits;
     } else {
       static_assert(std::is_same_v<S, TransformLayout>);

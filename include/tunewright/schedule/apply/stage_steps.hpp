@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/schedule/state.hpp"
 
 /// Semantics of steps that create and move stages.
@@ -79,6 +81,56 @@ inline void apply_step(State& state, const CacheRead& s) {
   consumer.op = std::make_shared<const Operator>(std::move(redirected));
   Operator copy = copy_operator(source.op->name + "." + std::string(schedule::name(s.scope)), *source.op, s.tensor);
   add_stage(state, std::make_shared<const Operator>(std::move(copy)), s.scope, s.consumer);
+}
+
+inline void apply_step(State& state, const PermuteAxes& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  require_untouched(stage, "permute_axes");
+  const std::shared_ptr<const Operator> op = stage.op;
+  const std::size_t rank = op->rank();
+  std::vector<IterId> sorted = s.axes;
+  sort_few(sorted);
+  bool all = sorted.size() == rank;
+  for (std::size_t axis = 0; all && axis < rank; ++axis) all = sorted[axis] == axis;
+  if (!all) {
+    throw ScheduleError(ScheduleFault::BadOrder, "an order of the axes of '" + op->name + "' must name each of its " +
+                                                     std::to_string(rank) + " spatial axes once");
+  }
+  if (s.stage < state.graph->size() && !state.graph->is_read(s.stage)) {
+    throw ScheduleError(ScheduleFault::BadOrder,
+                        "'" + op->name + "' is an output, which keeps its order; permute the axes of its cache_write");
+  }
+  const auto is_stored = [&](const auto& steps, auto tensor) {
+    return std::any_of(steps.begin(), steps.end(), [&](const auto& step) { return step.*tensor == s.stage; });
+  };
+  if (is_stored(state.packs, &Pack::tensor) || is_stored(state.layouts, &TransformLayout::stage)) {
+    throw ScheduleError(ScheduleFault::AlreadyScheduled,
+                        "permute_axes of '" + op->name + "' must come before its layout is chosen");
+  }
+  Operator permuted = *op;
+  std::vector<IndexExpr> value(op->axes.size());  // by old axis
+  for (std::size_t axis = 0; axis < op->axes.size(); ++axis) {
+    const std::size_t old = axis < rank ? s.axes[axis] : axis;
+    permuted.axes[axis] = op->axes[old];
+    value[old] = IndexExpr::variable(static_cast<program::Var>(axis));
+  }
+  permuted.body = program::substitute_indices(
+      op->body, [&](program::Var axis) -> const IndexExpr& { return value[axis]; },
+      [&](program::Var axis) { return program::Range{0, permuted.axes[axis].extent - 1}; });
+  stage.op = std::make_shared<const Operator>(std::move(permuted));
+  reset_iterators(stage);
+  for (Stage& reader : state.stages) {
+    if (reader.is_source()) continue;
+    Operator redirected = *reader.op;
+    redirected.body = program::rewrite(reader.op->body, [&](const program::Expr& node) -> program::Expr {
+      if (node->op != program::Op::Load || node->tensor != s.stage) return {};
+      std::vector<IndexExpr> indices;
+      for (const IterId axis : s.axes) indices.push_back(node->indices[axis]);
+      return program::load(s.stage, node->type, std::move(indices));
+    });
+    if (redirected.body.get() != reader.op->body.get())
+      reader.op = std::make_shared<const Operator>(std::move(redirected));
+  }
 }
 
 inline void apply_step(State& state, const Rfactor& s) {

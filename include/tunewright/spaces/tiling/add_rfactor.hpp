@@ -38,7 +38,7 @@ namespace tunewright::spaces::tiling {
 TUNEWRIGHT_INLINE Answer AddRfactor::meets(const Derivation& d, TensorId id, const Target& target) const {
   const Stage& stage = d.builder.state().stages[id];
   if (!stage.op->has_reduction() || !stage.is_untouched()) return Answer::Skip;
-  if (std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end()) return Answer::Skip;
+  if (is_cached(d, id)) return Answer::Skip;
   const double space = program::spatial_points(*stage.op);
   const double reduction = program::reduction_points(*stage.op);
   if (program::needs_multi_level_tiling(*stage.op)) {

@@ -81,7 +81,7 @@ TUNEWRIGHT_INLINE Answer ReduceInLanes::meets(const Derivation& d, TensorId id, 
   const Stage& stage = state.stages[id];
   const program::Operator& op = *stage.op;
   if (!op.has_reduction() || !stage.is_untouched() || op.rank() == 0 || op.combiner != program::Combiner::Sum ||
-      !program::needs_multi_level_tiling(op) || std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end())
+      !program::needs_multi_level_tiling(op) || is_cached(d, id))
     return Answer::Skip;
   constexpr double most_idle = 0.25;
   constexpr std::int64_t fewest_vectors = 4, few_rows = 16;

@@ -45,6 +45,11 @@ struct Derivation {
   std::vector<BoundStage> bound{};
 };
 
+/// Whether a stage is a write cache already.
+[[nodiscard]] inline bool is_cached(const Derivation& d, TensorId id) {
+  return std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end();
+}
+
 enum class Answer : std::uint8_t {
   Skip,              ///< does not apply
   Apply,             ///< applies; later rules are tried as well
@@ -67,6 +72,16 @@ enum class Answer : std::uint8_t {
 /// The only reader of `id` if it has the same shape and reads point by point (also through inlined elementwise stages);
 /// otherwise `id`.
 [[nodiscard]] TensorId elementwise_reader(const State& state, TensorId id);
+
+/// A stage that reads every element of a tiled one once, with its axes in any order.
+struct PointReader {
+  TensorId stage = 0;
+  std::vector<IterId> axes;  ///< by axis of the tiled stage: that of the reader
+};
+
+/// The elementwise reader of `id`, or that of the copy that reads `id` with its axes permuted (the copy itself if it is
+/// not inlined); empty if there is none.
+[[nodiscard]] std::optional<PointReader> point_reader(const State& state, TensorId id);
 
 /// Whether an operator equals its operand inside ranges and zero outside, in a form for which
 /// `loops::eliminate_padding` can skip the zeros in sums.
@@ -174,6 +189,29 @@ TUNEWRIGHT_INLINE TensorId elementwise_reader(const State& state, TensorId id) {
     at = next;
   }
   return all[0];
+}
+
+TUNEWRIGHT_INLINE std::optional<PointReader> point_reader(const State& state, TensorId id) {
+  PointReader found{.stage = elementwise_reader(state, id), .axes = {}};
+  if (found.stage != id) {
+    for (IterId axis = 0; axis < state.stages[id].op->rank(); ++axis) found.axes.push_back(axis);
+    return found;
+  }
+  for (const TensorId other : state.order) {
+    const Stage& copy = state.stages[other];
+    if (copy.is_source() || copy.op->has_reduction() || copy.op->body->op != program::Op::Load) continue;
+    const program::ExprNode& read = *copy.op->body;
+    if (read.tensor != id) continue;
+    for (const program::IndexExpr& index : read.indices) {
+      const std::optional<program::Var> axis = index.as_variable();
+      if (!axis || std::find(found.axes.begin(), found.axes.end(), *axis) != found.axes.end()) return std::nullopt;
+      found.axes.push_back(*axis);
+    }
+    if (found.axes.size() != copy.op->rank()) return std::nullopt;
+    found.stage = copy.location.kind == Location::Kind::Inline ? elementwise_reader(state, other) : other;
+    return found.stage == other && copy.location.kind == Location::Kind::Inline ? std::nullopt : std::optional(found);
+  }
+  return std::nullopt;
 }
 
 TUNEWRIGHT_INLINE bool pads_with_zeros(const program::Operator& op) {

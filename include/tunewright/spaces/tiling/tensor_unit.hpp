@@ -89,7 +89,7 @@ TUNEWRIGHT_INLINE void TensorizeProducts::apply(const Derivation& d, TensorId id
   const TensorId reader = elementwise_reader(state, id);
   const bool follows = reader != id && state.stages[reader].is_untouched();
   // The step that made this cache has padded its sums.
-  const bool is_cache = std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end();
+  const bool is_cache = is_cached(d, id);
   for (const Use& use : uses_of(*state.stages[id].op, target)) {
     for (const Block& block : blocks(*state.stages[id].op, *use.intrinsic, use.axes)) {
       const InstructionTile tile{use.intrinsic, use.axes, block.down, block.across};

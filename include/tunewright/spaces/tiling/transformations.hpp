@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -49,6 +50,12 @@ void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const T
 /// the first `levels` levels of its tile loops.
 void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId reader, const std::vector<std::vector<IterId>>& parts,
                      std::size_t levels);
+
+/// Splits two loops, along the rows and the last axis of a stage that reads its operand across rows, in square tiles
+/// that are transposed in registers. Returns the loops over rows and columns of tiles, then those inside a tile, of
+/// which the last is the one to vectorize.
+std::array<IterId, 4> split_in_squares(ScheduleBuilder& s, TensorId id, IterId row, IterId column,
+                                       const Target& target);
 
 /// For stages that are not tiled: parallel outer loops and a vectorized innermost loop.
 void schedule_simply(Derivation& d, TensorId id, const Target& target);
@@ -177,6 +184,14 @@ TUNEWRIGHT_INLINE void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId
   }
 }
 
+TUNEWRIGHT_INLINE std::array<IterId, 4> split_in_squares(ScheduleBuilder& s, TensorId id, IterId row, IterId column,
+                                                         const Target& target) {
+  const auto lanes =
+      static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(s.state().stages[id].op->type));
+  const std::vector<IterId> columns = s.split(id, column, {lanes}), rows = s.split(id, row, {lanes});
+  return {rows[0], columns[0], rows[1], columns[1]};
+}
+
 TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target& target) {
   ScheduleBuilder& s = d.builder;
   const program::Operator& op = *s.state().stages[id].op;
@@ -204,15 +219,13 @@ TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target&
     s.vectorize(id, parts[1]);
     outer.push_back(parts[0]);
   } else if (const std::optional<IterId> row = axis_of_rows_read_across(op); row && !op.has_reduction()) {
-    // Square tiles, which are transposed in registers.
-    const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-    const std::vector<IterId> columns = s.split(id, last, {lanes}), rows = s.split(id, *row, {lanes});
-    std::replace(outer.begin(), outer.end(), *row, rows[0]);
-    outer.push_back(columns[0]);
+    const std::array<IterId, 4> squares = split_in_squares(s, id, *row, last, target);
+    std::replace(outer.begin(), outer.end(), *row, squares[0]);
+    outer.push_back(squares[1]);
     std::vector<IterId> order = outer;
-    order.insert(order.end(), {rows[1], columns[1]});
+    order.insert(order.end(), {squares[2], squares[3]});
     s.reorder(id, order);
-    s.vectorize(id, columns[1]);
+    s.vectorize(id, squares[3]);
   } else {
     outer.push_back(last);
   }
