@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,9 @@ namespace tunewright::bench {
 class Pretrained {
  public:
   Pretrained(const study::Options& options, const Target& host)
-      : programs_each_(options.number("taught", 64)), folder_(options.out / "pretraining"), host_(host) {}
+      : programs_each_(options.number("taught", 64)), folder_(options.out / "pretraining"), host_(host) {
+    if (programs_each_ == 0) throw std::invalid_argument("--taught=0: give at least 1");
+  }
 
   /// Gives a search the model that was trained for its recipe, if there is one.
   template <class Recipe>
@@ -50,7 +53,8 @@ class Pretrained {
   /// The file of a model is read if it is there.
   template <class Recipe>
   typename Recipe::model trained(const Parts<Recipe>& parts) {
-    const std::string file = (folder_ / (std::string(study::recipe_name<Recipe>()) + ".safetensors")).string();
+    const std::string taught = std::string(study::recipe_name<Recipe>()) + "." + std::to_string(programs_each_);
+    const std::string file = (folder_ / (taught + ".safetensors")).string();
     if (!std::filesystem::exists(file)) {
       const auto model = models::train_on_journals(parts.model, {measured_for<Recipe>()}, parts.space, parts.featurizer,
                                                    {.split = data::by_task, .test_share = 0.17});

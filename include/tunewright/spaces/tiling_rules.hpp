@@ -57,7 +57,8 @@ struct SkipScheduled {
   void apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const;
 };
 
-/// Lets a tiled stage without an elementwise reader accumulate in a separate tile and copies it out once.
+/// Lets a tiled stage without an elementwise reader, and no cache itself, accumulate in a separate tile and copies it
+/// out once.
 struct AddCacheWrite {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target&, std::vector<Derivation>& out) const;

@@ -100,6 +100,11 @@ inline std::uint64_t hash_of(const Entrant& entrant) { return StableHash{}.add(e
 
 namespace finalists_detail {
 
+[[noreturn]] inline void fail_for_another_space(const Entrant& entrant, const std::string& problem) {
+  throw std::runtime_error("what " + entrant.recipe + " ended with on " + problem +
+                           " belongs to another version of the space; name another folder by --out=DIR");
+}
+
 /// The entrants' programs for the next of the tasks; `unread` has, for each, the lines of the tasks that are left.
 /// Throws as `measure_finalists` does.
 template <MeasuredInTurns P>
@@ -110,10 +115,7 @@ std::vector<program_t<space_of<P>>> next_programs(const P& problem, const Task& 
   for (std::size_t i = 0; i < entrants.size(); ++i) {
     const std::size_t length = std::min(unread[i].find('\n'), unread[i].size());
     const auto config = problem.space.decode(task, std::string(unread[i].substr(0, length)));
-    if (!config) {
-      throw std::runtime_error("what " + entrants[i].recipe + " ended with on " + problem.name +
-                               " belongs to another version of the space; name another folder by --out=DIR");
-    }
+    if (!config) fail_for_another_space(entrants[i], problem.name);
     programs.push_back(problem.space.lower(task, *config));
     unread[i].remove_prefix(std::min(length + 1, unread[i].size()));
   }
@@ -142,6 +144,7 @@ Finalists measure_finalists(const P& problem, std::uint64_t seed, std::uint64_t 
     for (std::size_t i = 0; i < entrants.size(); ++i) latencies_s[i] += one.weight * cost_s(outcomes.at(i));
   }
   for (std::size_t i = 0; i < entrants.size(); ++i) {
+    if (!unread[i].empty()) finalists_detail::fail_for_another_space(entrants[i], problem.name);
     const bool second = i + 1 == entrants.size();
     if (!second) {
       finalists.entrants[entrants[i].recipe] = hash_of(entrants[i]);

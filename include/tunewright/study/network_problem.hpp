@@ -19,7 +19,9 @@ namespace tunewright::study {
 ///   study::NetworkProblem<Space, measurers::OrcJit> problem{.name = "resnet18", .tasks = partition.tasks};
 ///
 /// The latency of a search is that of the network, the sum over its tasks of weight times best; it is infinite until
-/// each has a valid program. Trials are of all tasks together. `measurer` is as in `Problem`.
+/// each has a valid program. Trials are of all tasks together. `measurer` is as in `Problem`. With another scheduler it
+/// is another problem, which needs another name. `Study::compare` refuses what `network_tasks` does, and fewer trials
+/// than tasks.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer, class Scheduler = schedulers::Gradient>
 struct NetworkProblem {
   std::string name;  ///< as of `Problem`

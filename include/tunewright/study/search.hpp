@@ -33,7 +33,7 @@ namespace tunewright::study {
 /// Processor time of the process: the cost of a search on top of a measurer's own clock.
 inline Seconds processor_time() { return Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC); }
 
-/// Hash of everything that two comparable searches of a problem must share.
+/// Hash of tasks, occurrences and budget, which two comparable searches of a problem share.
 inline std::uint64_t conditions_of(std::span<const WeightedTask> tasks, const Budget& budget) {
   StableHash hash;
   for (const WeightedTask& one : tasks) {
@@ -66,8 +66,7 @@ class CourseKeeper {
     for (const WeightedTask& one : tasks) best_.push_back({.task = stable_hash(one.task), .weight = one.weight});
     if (journal.empty()) return;
     std::filesystem::create_directories(journal.parent_path());
-    journal_.emplace(data::Journal::Options{
-        .path = journal.string(), .many_tasks = tasks.size() > 1, .clock = [this] { return now_; }});
+    journal_.emplace(data::Journal::Options{.path = journal.string(), .clock = [this] { return now_; }});
   }
   CourseKeeper(const CourseKeeper&) = delete;  // the journal's clock refers to it
   CourseKeeper& operator=(const CourseKeeper&) = delete;
@@ -87,11 +86,7 @@ class CourseKeeper {
     std::vector<Record> records;
     if (journal_) records = journal_->recall(tasks);
     std::erase_if(records, [&](const Record& record) { return record.compiler != compiler_; });
-    std::vector<const Record*> in_time;
-    for (const Record& record : records) in_time.push_back(&record);
-    std::stable_sort(in_time.begin(), in_time.end(),
-                     [](const Record* a, const Record* b) { return a->timestamp < b->timestamp; });
-    for (const Record* record : in_time) count(*record, record->timestamp.count());
+    for (const Record& record : records) count(record, record.timestamp.count());
     before_ = Seconds(course_.elapsed_s);
     return records;
   }

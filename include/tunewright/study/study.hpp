@@ -22,6 +22,7 @@
 #include "tunewright/core/budget.hpp"
 #include "tunewright/core/clock.hpp"
 #include "tunewright/core/interrupt.hpp"
+#include "tunewright/session/network_tasks.hpp"
 #include "tunewright/study/finalists.hpp"
 #include "tunewright/study/finished_search.hpp"
 #include "tunewright/study/network_problem.hpp"
@@ -77,8 +78,8 @@ class Study {
 
   /// Registers the searches of `problems`, each a `Problem` or each a `NetworkProblem`, by all recipes.
   /// `prepare(parts)`, if given, is called for each search with the `Parts` of its recipe. Throws
-  /// `std::invalid_argument` for repeated names, names that cannot be part of file names, and for fewer seeds than an
-  /// interval needs.
+  /// `std::invalid_argument` for repeated names, names that cannot be part of file names, for fewer seeds than an
+  /// interval needs, and for a network that cannot be searched, with its name.
   template <class... Recipes, class P, class Prepare = AsTheyAre>
   void compare(const std::vector<P>& problems, const Budget& budget, Prepare prepare = {}) {
     check(budget);
@@ -92,6 +93,7 @@ class Study {
     for (const P& each : problems) {
       const auto problem = std::make_shared<const P>(each);  // its searches share it
       note(results_.problems, problem->name, "problem");
+      if constexpr (requires { problem->tasks; }) check_network(*problem, budget);
       if constexpr (requires { problem->latencies_s; })
         note_space(problem->name, problem->latencies_s, problem->costs_s);
       for (unsigned seed = options_.first_seed; seed < options_.first_seed + options_.seeds; ++seed) {
@@ -177,6 +179,19 @@ class Study {
     }
     names.push_back(name);
   }
+  template <class P>
+  static void check_network(const P& network, const Budget& budget) {
+    try {
+      const std::size_t trials = network.trials != 0 ? network.trials : budget.trials;
+      if (const std::size_t tasks = network_tasks(network.tasks).size(); trials < tasks) {
+        throw std::invalid_argument(std::to_string(trials) + " trials for " + std::to_string(tasks) +
+                                    " tasks; give at least 1 a task");
+      }
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("network '" + network.name + "': " + error.what());
+    }
+  }
+
   void note_space(const std::string& name, const std::vector<double>& latencies_s, const std::vector<double>& costs_s) {
     if (!latencies_s.empty()) results_.spaces.emplace(name, RandomSearch(latencies_s));
     if (!costs_s.empty()) results_.costs.emplace(name, TrialCosts(latencies_s, costs_s));

@@ -15,7 +15,10 @@
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
+#include "tunewright/program/operators/batch_matmul.hpp"
+#include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/layout.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/normalization.hpp"
 #include "tunewright/program/operators/reduce.hpp"
@@ -119,6 +122,45 @@ TEST_CASE("products with rows in vectors: any operand transposed, sizes with and
       CHECK(wrong_schedules(graph, 12, tally) == 0);
     }
   }
+  MESSAGE(tally.to_string());
+}
+
+TEST_CASE("other sums with another axis in vectors: batches, narrow images with channels first, several readers") {
+  const auto batch = graph_of([](auto& g) {
+    ops::batch_matmul(g, g.input("A", {3, 17, 40}), g.input("B", {3, 150, 40}), {.transpose_b = true});
+  });
+  // Gates of one product, of which each half is read by itself, added to another product.
+  const auto gated = graph_of([](auto& g) {
+    const auto other = ops::matmul(g, g.input("X", {16, 9}), g.input("Y", {9, 24}), {.name = "other"});
+    const auto both = ops::matmul(g, g.input("A", {16, 40}), g.input("B", {48, 40}), {.transpose_b = true});
+    const auto half = [&](std::int64_t begin, const char* name) {
+      return ops::slice(g, both, {.dimension = 1, .begin = begin, .extent = 24}, name);
+    };
+    ops::add(g, other, ops::multiply(g, half(0, "values"), ops::sigmoid(g, half(24, "gates"))));
+  });
+  const auto half = graph_of([](auto& g) {
+    const auto other = ops::matmul(g, g.input("X", {16, 9}), g.input("Y", {9, 24}), {.name = "other"});
+    const auto whole = ops::matmul(g, g.input("A", {16, 40}), g.input("B", {48, 40}), {.transpose_b = true});
+    ops::relu(g, whole);
+    ops::add(g, other, ops::slice(g, whole, {.dimension = 1, .extent = 24}));
+  });
+  const auto transposed = graph_of([](auto& g) {
+    const auto c = ops::matmul(g, g.input("A", {16, 40}), g.input("B", {96, 40}), {.transpose_b = true});
+    ops::transpose(g, c);
+  });
+  const auto image = [](std::int64_t stride) {
+    return ops::conv2d_graph({.height = 7,
+                              .width = 7,
+                              .in_channels = 5,
+                              .out_channels = 35,
+                              .kernel = 3,
+                              .stride = stride,
+                              .padding = 1,
+                              .layout = ops::Layout::ChannelsFirst});
+  };
+  test::ProgramTally tally;
+  for (const Graph& graph : {batch, gated, half, transposed, image(1), image(2)})
+    CHECK(wrong_schedules(graph, 16, tally) == 0);
   MESSAGE(tally.to_string());
 }
 

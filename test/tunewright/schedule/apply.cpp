@@ -243,6 +243,10 @@ TEST_CASE("permute_axes") {
   CHECK(fault({Split{2, 0, {2}}, PermuteAxes{2, {1, 0}}}) == "already_scheduled");
   CHECK(fault({Pack{2, 3}, PermuteAxes{2, {1, 0}}}) == "already_scheduled");
   CHECK(fault({TransformLayout{2, {{1, 0}}, {0}, 0, 0}, PermuteAxes{2, {1, 0}}}) == "already_scheduled");
+  CHECK(fault({CacheWrite{2, Scope::Local}, CacheRead{0, 4, Scope::Local}, CacheRead{1, 4, Scope::Local},
+               Pad{4, {16, 1, 1}}, PermuteAxes{4, {1, 0}}}) == "already_scheduled");
+  CHECK(fault({CacheRead{0, 2, Scope::Local}, ComputeLocation{4, {at(2, 0)}, 0}, PermuteAxes{2, {1, 0}}}) ==
+        "already_scheduled");
 }
 
 TEST_CASE("arrange") {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <variant>
@@ -112,6 +113,22 @@ TEST_CASE("products have another axis in vectors where that transposes fewer ele
   CHECK(permuted_axes({.m = 64, .n = 10, .k = 64, .transpose_a = true}) == rows_last);
   CHECK(permuted_axes({.m = 64, .n = 13, .k = 64, .transpose_a = true}) == none);
   CHECK(permuted_axes({.m = 64, .n = 10, .k = 64}) == none);
+  // Weights of a convolution are packed ahead of time; of 9 columns, 7 of 16 lanes are idle, of 7 columns 1 of 8.
+  const auto of_image = [](std::int64_t width) {
+    const MultiLevelTiling space;
+    const Task task = task_of([&](auto& g) {
+      const auto x = g.input("x", {1, 8, 9, width});
+      ops::conv2d(g, x, g.constant("w", {32, 8, 3, 3}), {.layout = ops::Layout::ChannelsFirst});
+    });
+    std::set<std::vector<schedule::IterId>> orders;
+    for (const schedule::Schedule& sketch : space.sketches(task)) {
+      for (const schedule::Step& step : sketch.steps)
+        if (const auto* permuted = std::get_if<schedule::PermuteAxes>(&step)) orders.insert(permuted->axes);
+    }
+    return orders;
+  };
+  CHECK(of_image(11) == std::set<std::vector<schedule::IterId>>{{0, 2, 3, 1}});
+  CHECK(of_image(9).empty());
 }
 
 TEST_CASE("a product whose rows are in vectors is fused with what reads it point by point") {

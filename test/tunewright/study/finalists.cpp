@@ -64,8 +64,10 @@ TEST_CASE("finalists of a network are the sums over its tasks, each by its occur
       study::measure_finalists(network, 7, 9, {{"A", both(1, 2)}, {"B", both(3, 4)}, {"C", both(5, 6)}});
   CHECK(finalists.latencies_s == std::map<std::string, double>{{"A", 2.5}, {"C", 7.5}});
   CHECK(finalists.again_s == 10);
-  CHECK_THROWS_WITH_AS((void)study::measure_finalists(network, 0, 0, {{"A", config(1)}}),
-                       doctest::Contains("what A ended with on n belongs to another version"), std::runtime_error);
+  for (const std::string& other : {config(1), both(1, 2) + "\n" + config(3)}) {  // of one task, and of three
+    CHECK_THROWS_WITH_AS((void)study::measure_finalists(network, 0, 0, {{"A", other}}),
+                         doctest::Contains("what A ended with on n belongs to another version"), std::runtime_error);
+  }
 }
 
 TEST_CASE("nothing is measured of searches that found nothing, and programs of another space are refused") {

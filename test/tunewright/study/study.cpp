@@ -232,4 +232,19 @@ TEST_CASE("what cannot be studied is said, and the exit code tells") {
   CHECK_THROWS_AS((study.compare<Evolution<Counted>>(problems<Counted>(), {.trials = 0})), std::invalid_argument);
 }
 
+TEST_CASE("a network that cannot be searched is refused with its name, before anything is searched") {
+  const support::TemporaryFolder folder;
+  using Network = study::NetworkProblem<toy::Space, Counted>;
+  const auto compare = [&](const Network& network, std::size_t trials) {
+    study::Study study({.name = "networks"}, {.out = folder.path()});
+    study.compare<Evolution<Counted>>(std::vector{network}, {.trials = trials});
+  };
+  const WeightedTask a{toy::task("a", 1), 1}, b{toy::task("b", 2), 1};
+  CHECK_THROWS_WITH_AS(compare({.name = "none"}, 9), doctest::Contains("network 'none': "), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(compare({.name = "twice", .tasks = {a, a}}, 9), doctest::Contains("network 'twice': "),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(compare({.name = "few", .tasks = {a, b}}, 1),
+                       doctest::Contains("network 'few': 1 trials for 2 tasks"), std::invalid_argument);
+}
+
 }  // namespace

@@ -75,8 +75,9 @@ class Export {
 }  // namespace detail
 
 /// Converts a schedule to the steps of a log. `to_schedule` converts them back to a schedule that lowers to the same
-/// program, except for steps without a counterpart, which are left out: packing, layouts, pipelining, padding and
-/// tensor instructions. Throws `schedule::ScheduleError` for a schedule that does not replay.
+/// program, except for steps without a counterpart, which are left out: packing, layouts, pipelining, padding, tensor
+/// instructions, and orders of axes, without which later steps of that stage name other axes. Throws
+/// `schedule::ScheduleError` for a schedule that does not replay.
 /// Cost: that of replaying.
 [[nodiscard]] inline std::vector<Step> from_schedule(const schedule::Schedule& schedule) {
   return detail::Export(schedule).steps;

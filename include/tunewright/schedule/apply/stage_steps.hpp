@@ -100,12 +100,19 @@ inline void apply_step(State& state, const PermuteAxes& s) {
     throw ScheduleError(ScheduleFault::BadOrder,
                         "'" + op->name + "' is an output, which keeps its order; permute the axes of its cache_write");
   }
-  const auto is_stored = [&](const auto& steps, auto tensor) {
-    return std::any_of(steps.begin(), steps.end(), [&](const auto& step) { return step.*tensor == s.stage; });
+  const auto is_in = [&](const auto& steps, auto stage_of) {
+    return std::any_of(steps.begin(), steps.end(), [&](const auto& step) { return step.*stage_of == s.stage; });
   };
-  if (is_stored(state.packs, &Pack::tensor) || is_stored(state.layouts, &TransformLayout::stage)) {
+  const bool hosts_another = std::any_of(state.stages.begin(), state.stages.end(), [&](const Stage& other) {
+    return other.location.kind == Location::Kind::At && other.location.stage == s.stage;
+  });
+  if (is_in(state.packs, &Pack::tensor) || is_in(state.layouts, &TransformLayout::stage) ||
+      is_in(state.pipelines, &Pipeline::stage) || hosts_another || !stage.multiples.empty() ||
+      stage.tensorized.intrinsic != nullptr) {
     throw ScheduleError(ScheduleFault::AlreadyScheduled,
-                        "permute_axes of '" + op->name + "' must come before its layout is chosen");
+                        "permute_axes of '" + op->name +
+                            "' must come before its layout, padding, instruction and pipelining, and before other "
+                            "stages are computed in its loops");
   }
   Operator permuted = *op;
   std::vector<IndexExpr> value(op->axes.size());  // by old axis
@@ -121,15 +128,16 @@ inline void apply_step(State& state, const PermuteAxes& s) {
   reset_iterators(stage);
   for (Stage& reader : state.stages) {
     if (reader.is_source()) continue;
-    Operator redirected = *reader.op;
-    redirected.body = program::rewrite(reader.op->body, [&](const program::Expr& node) -> program::Expr {
+    const program::Expr body = program::rewrite(reader.op->body, [&](const program::Expr& node) -> program::Expr {
       if (node->op != program::Op::Load || node->tensor != s.stage) return {};
       std::vector<IndexExpr> indices;
       for (const IterId axis : s.axes) indices.push_back(node->indices[axis]);
       return program::load(s.stage, node->type, std::move(indices));
     });
-    if (redirected.body.get() != reader.op->body.get())
-      reader.op = std::make_shared<const Operator>(std::move(redirected));
+    if (body.get() == reader.op->body.get()) continue;
+    Operator redirected = *reader.op;
+    redirected.body = body;
+    reader.op = std::make_shared<const Operator>(std::move(redirected));
   }
 }
 

@@ -73,14 +73,14 @@ enum class Answer : std::uint8_t {
 /// otherwise `id`.
 [[nodiscard]] TensorId elementwise_reader(const State& state, TensorId id);
 
-/// A stage that reads every element of a tiled one once, with its axes in any order.
+/// The only reader of a tiled stage, if it reads each element once, with its axes in any order.
 struct PointReader {
   TensorId stage = 0;
   std::vector<IterId> axes;  ///< by axis of the tiled stage: that of the reader
 };
 
-/// The elementwise reader of `id`, or that of the copy that reads `id` with its axes permuted (the copy itself if it is
-/// not inlined); empty if there is none.
+/// The elementwise reader of `id`, or that of a copy, the only reader of `id`, whose axes are permuted (the copy itself
+/// if it is not inlined); empty if there is none.
 [[nodiscard]] std::optional<PointReader> point_reader(const State& state, TensorId id);
 
 /// Whether an operator equals its operand inside ranges and zero outside, in a form for which
@@ -112,8 +112,11 @@ struct PointReader {
 /// computed.
 [[nodiscard]] std::vector<Location> location_choices(const Derivation& d, TensorId id);
 
-/// Whether an index of `read` depends on `axis`.
-[[nodiscard]] bool uses_axis(const program::ExprNode& read, program::Var axis);
+/// Whether an index of a read depends on `axis`.
+[[nodiscard]] bool uses_axis(std::span<const program::IndexExpr> access, program::Var axis);
+[[nodiscard]] inline bool uses_axis(const program::ExprNode& read, program::Var axis) {
+  return uses_axis(read.indices, axis);
+}
 
 /// The dimension whose index is `axis` alone.
 [[nodiscard]] std::optional<IterId> dimension_of(std::span<const program::IndexExpr> access, program::Var axis);
@@ -198,20 +201,31 @@ TUNEWRIGHT_INLINE std::optional<PointReader> point_reader(const State& state, Te
     return found;
   }
   for (const TensorId other : state.order) {
-    const Stage& copy = state.stages[other];
-    if (copy.is_source() || copy.op->has_reduction() || copy.op->body->op != program::Op::Load) continue;
-    const program::ExprNode& read = *copy.op->body;
-    if (read.tensor != id) continue;
-    for (const program::IndexExpr& index : read.indices) {
-      const std::optional<program::Var> axis = index.as_variable();
-      if (!axis || std::find(found.axes.begin(), found.axes.end(), *axis) != found.axes.end()) return std::nullopt;
-      found.axes.push_back(*axis);
+    const Stage& stage = state.stages[other];
+    if (stage.is_source()) continue;
+    for (const program::Reads& reads : program::reads_of(*stage.op)) {
+      if (reads.tensor != id) continue;
+      if (found.stage != id || stage.op->body->op != program::Op::Load || stage.op->has_reduction())
+        return std::nullopt;
+      found.stage = other;
     }
-    if (found.axes.size() != copy.op->rank()) return std::nullopt;
-    found.stage = copy.location.kind == Location::Kind::Inline ? elementwise_reader(state, other) : other;
-    return found.stage == other && copy.location.kind == Location::Kind::Inline ? std::nullopt : std::optional(found);
   }
-  return std::nullopt;
+  if (found.stage == id) return std::nullopt;
+  const Stage& copy = state.stages[found.stage];
+  if (copy.op->rank() != state.stages[id].op->rank()) return std::nullopt;
+  for (const program::IndexExpr& index : copy.op->body->indices) {
+    const std::optional<program::Var> axis = index.as_variable();
+    const std::int64_t extent = state.stages[id].op->axes[found.axes.size()].extent;
+    if (!axis || copy.op->axes[*axis].extent != extent ||
+        std::find(found.axes.begin(), found.axes.end(), *axis) != found.axes.end())
+      return std::nullopt;
+    found.axes.push_back(*axis);
+  }
+  if (copy.location.kind != Location::Kind::Inline) return found;
+  const TensorId reader = elementwise_reader(state, found.stage);
+  if (reader == found.stage) return std::nullopt;
+  found.stage = reader;
+  return found;
 }
 
 TUNEWRIGHT_INLINE bool pads_with_zeros(const program::Operator& op) {
@@ -324,8 +338,8 @@ TUNEWRIGHT_INLINE std::vector<Location> location_choices(const Derivation& d, Te
   return choices;
 }
 
-TUNEWRIGHT_INLINE bool uses_axis(const program::ExprNode& read, program::Var axis) {
-  return std::any_of(read.indices.begin(), read.indices.end(),
+TUNEWRIGHT_INLINE bool uses_axis(std::span<const program::IndexExpr> access, program::Var axis) {
+  return std::any_of(access.begin(), access.end(),
                      [axis](const program::IndexExpr& index) { return index.uses(axis); });
 }
 
@@ -369,8 +383,7 @@ TUNEWRIGHT_INLINE bool vectorizes_well(const program::Operator& op) {
   bool well = true;
   for (const program::Reads& reads : program::reads_of(op)) {
     for (const auto& access : reads.accesses) {
-      const bool uses = std::any_of(access.begin(), access.end(), [&](const auto& index) { return index.uses(last); });
-      well = well && (!uses || is_contiguous(access, last) || is_contiguous(access, last, 2));
+      well = well && (!uses_axis(access, last) || is_contiguous(access, last) || is_contiguous(access, last, 2));
     }
   }
   return well;
@@ -382,7 +395,7 @@ TUNEWRIGHT_INLINE std::optional<IterId> axis_of_rows_read_across(const program::
   std::optional<program::Var> along;
   for (const program::Reads& reads : program::reads_of(op)) {
     for (const auto& access : reads.accesses) {
-      if (std::none_of(access.begin(), access.end(), [&](const auto& index) { return index.uses(last); })) continue;
+      if (!uses_axis(access, last)) continue;
       const std::optional<program::Var> row = access.back().as_variable();
       if (!row || *row >= last || (along && *along != *row)) return std::nullopt;
       along = row;
