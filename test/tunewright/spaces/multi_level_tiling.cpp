@@ -111,14 +111,15 @@ TEST_CASE("products have another axis in vectors where that transposes fewer ele
   CHECK(permuted_axes({.m = 64, .n = 256, .k = 64, .transpose_a = true, .transpose_b = true}) == none);
   // A^T B: nothing is transposed, but 10 columns are 16 lanes.
   CHECK(permuted_axes({.m = 64, .n = 10, .k = 64, .transpose_a = true}) == rows_last);
-  CHECK(permuted_axes({.m = 64, .n = 13, .k = 64, .transpose_a = true}) == none);
+  CHECK(permuted_axes({.m = 64, .n = 15, .k = 64, .transpose_a = true}) == none);
   CHECK(permuted_axes({.m = 64, .n = 10, .k = 64}) == none);
-  // Weights of a convolution are packed ahead of time; of 9 columns, 7 of 16 lanes are idle, of 7 columns 1 of 8.
-  const auto of_image = [](std::int64_t width) {
+  // Weights of a convolution are packed ahead of time; of 7 columns, 1 of 8 lanes is idle, of 8 none, but with stride 2
+  // every vector is two loads.
+  const auto of_image = [](std::int64_t width, std::int64_t stride = 1) {
     const MultiLevelTiling space;
     const Task task = task_of([&](auto& g) {
       const auto x = g.input("x", {1, 8, 9, width});
-      ops::conv2d(g, x, g.constant("w", {32, 8, 3, 3}), {.layout = ops::Layout::ChannelsFirst});
+      ops::conv2d(g, x, g.constant("w", {32, 8, 3, 3}), {.stride = stride, .layout = ops::Layout::ChannelsFirst});
     });
     std::set<std::vector<schedule::IterId>> orders;
     for (const schedule::Schedule& sketch : space.sketches(task)) {
@@ -127,8 +128,10 @@ TEST_CASE("products have another axis in vectors where that transposes fewer ele
     }
     return orders;
   };
-  CHECK(of_image(11) == std::set<std::vector<schedule::IterId>>{{0, 2, 3, 1}});
-  CHECK(of_image(9).empty());
+  const std::set<std::vector<schedule::IterId>> channels_last{{0, 2, 3, 1}};
+  CHECK(of_image(9) == channels_last);
+  CHECK(of_image(10).empty());
+  CHECK(of_image(17, 2) == channels_last);
 }
 
 TEST_CASE("a product whose rows are in vectors is fused with what reads it point by point") {

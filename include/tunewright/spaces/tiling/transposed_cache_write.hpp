@@ -14,14 +14,14 @@ namespace tunewright::spaces::tiling {
 /// Sums products with another axis in vectors than the last one, in a cache with this axis last; tiles of sums are
 /// transposed on their way out, in registers where a tile is full. This pays if otherwise a larger operand would be
 /// transposed, as B of A B^T where A has few rows, or if the last axis leaves lanes idle and operands are contiguous
-/// along the other one, as in A^T B with few columns, or packed ahead of time, as weights of a convolution of narrow
-/// images with channels first. Not in Ansor.
+/// along the other one, as in A^T B with few columns, or packed ahead of time, as the weights of convolutions with
+/// channels first whose images are narrow or are read with stride 2. Not in Ansor.
 struct AddTransposedCacheWrite {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  /// Elements of operands to transpose so that `axis` is in vectors; empty if some operand cannot be.
+  /// Elements of operands to transpose, or to read apart, for vectors of `axis`; empty if some operand cannot be.
   static std::optional<double> transposed_for(const State& state, const program::Operator& op, IterId axis);
   /// The axis to compute in vectors; empty if the last one is the best.
   static std::optional<IterId> vectorized_instead(const State& state, TensorId id, std::int64_t lanes);
@@ -47,9 +47,13 @@ TUNEWRIGHT_INLINE std::optional<double> AddTransposedCacheWrite::transposed_for(
   double elements = 0;
   for (const program::Reads& reads : program::reads_of(op)) {
     for (const auto& access : reads.accesses) {
-      if (!uses_axis(access, axis) || is_contiguous(access, axis) || is_contiguous(access, axis, 2)) continue;
-      // `cache_operands` copies inputs that are read once, and packs constants with one reader ahead of time.
+      if (!uses_axis(access, axis) || is_contiguous(access, axis)) continue;
       const program::Operator& operand = *state.stages[reads.tensor].op;
+      if (is_contiguous(access, axis, 2)) {  // two loads and a shuffle at every read, instead of a copy
+        elements += program::spatial_points(operand);
+        continue;
+      }
+      // `cache_operands` copies inputs that are read once, and packs constants with one reader ahead of time.
       if (operand.role == program::Role::Computed || reads.accesses.size() != 1 || !dimension_of(access, axis))
         return std::nullopt;
       if (operand.role == program::Role::Constant && readers(state, reads.tensor).size() == 1) continue;
@@ -65,7 +69,7 @@ TUNEWRIGHT_INLINE std::optional<IterId> AddTransposedCacheWrite::vectorized_inst
   const auto last = static_cast<IterId>(op.rank() - 1);
   const auto busy = [&](IterId axis) { return 1 - decisions::waste(op.axes[axis].extent, lanes); };
   const double now = transposed_for(state, op, last).value_or(std::numeric_limits<double>::infinity());
-  constexpr double many_idle = 0.75;  // busy lanes, as a share of those with the other axis
+  constexpr double many_idle = 0.9;  // busy lanes, as a share of those with the other axis
   std::optional<IterId> best;
   double least = now;
   for (IterId axis = 0; axis < last; ++axis) {
