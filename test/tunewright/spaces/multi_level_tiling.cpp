@@ -99,16 +99,16 @@ std::vector<std::vector<schedule::IterId>> permuted_axes(const ProductOf& p, boo
 
 TEST_CASE("products have another axis in vectors where that transposes fewer elements or fills the lanes") {
   const std::vector<std::vector<schedule::IterId>> rows_last{{1, 0}, {1, 0}}, none;  // fused at one of two depths
-  // A B^T: 512 * 64 elements of B, or 16 * 64 of A and 16 * 512 sums.
+  // A B^T: 512 * 64 elements of B, or 16 * 64 of A and half of 16 * 512 sums.
   CHECK(permuted_axes({.m = 16, .n = 512, .k = 64, .transpose_b = true}) == rows_last);
   CHECK(permuted_axes({.m = 16, .n = 512, .k = 64, .transpose_b = true}, true) == rows_last);
-  // 128 * 64 of B, or 128 * 64 of A and 128 * 128 sums.
+  // 128 * 64 of B, or 128 * 64 of A and half of 128 * 128 sums.
   CHECK(permuted_axes({.m = 128, .n = 128, .k = 64, .transpose_b = true}) == none);
   CHECK(permuted_axes({.m = 16, .n = 512, .k = 64, .transpose_b = true, .constant_b = true}) == none);
   CHECK(permuted_axes({.m = 7, .n = 512, .k = 64, .transpose_b = true}) == none);  // no vector of rows
-  // A^T B^T: 64 * 256 elements of B, or 64 * 64 sums.
-  CHECK(permuted_axes({.m = 64, .n = 64, .k = 256, .transpose_a = true, .transpose_b = true}) == rows_last);
-  CHECK(permuted_axes({.m = 64, .n = 256, .k = 64, .transpose_a = true, .transpose_b = true}) == none);
+  // A^T B^T: 256 * 32 elements of B or 64 * 256 sums, which count half; 256 * 31 or as many sums.
+  CHECK(permuted_axes({.m = 64, .n = 256, .k = 32, .transpose_a = true, .transpose_b = true}) == rows_last);
+  CHECK(permuted_axes({.m = 64, .n = 256, .k = 31, .transpose_a = true, .transpose_b = true}) == none);
   // A^T B: nothing is transposed, but 10 columns are 16 lanes.
   CHECK(permuted_axes({.m = 64, .n = 10, .k = 64, .transpose_a = true}) == rows_last);
   CHECK(permuted_axes({.m = 64, .n = 15, .k = 64, .transpose_a = true}) == none);

@@ -69,15 +69,16 @@ TUNEWRIGHT_INLINE std::optional<IterId> AddTransposedCacheWrite::vectorized_inst
   const auto last = static_cast<IterId>(op.rank() - 1);
   const auto busy = [&](IterId axis) { return 1 - decisions::waste(op.axes[axis].extent, lanes); };
   const double now = transposed_for(state, op, last).value_or(std::numeric_limits<double>::infinity());
-  constexpr double many_idle = 0.9;  // busy lanes, as a share of those with the other axis
+  constexpr double many_idle = 0.9;        // busy lanes, as a share of those with the other axis
+  constexpr double sum_per_element = 0.5;  // a tile of sums is in the innermost cache, an operand is copied from memory
   std::optional<IterId> best;
-  double least = now;
+  double least = 0;  // elements of the best
   for (IterId axis = 0; axis < last; ++axis) {
     const std::optional<double> operands = transposed_for(state, op, axis);
     if (!operands || op.axes[axis].extent < lanes) continue;
     const bool fills_lanes = now == 0 && *operands == 0 && busy(last) < many_idle * busy(axis);
-    const double elements = fills_lanes ? -1 : *operands + program::spatial_points(op);
-    if (elements < least) best = axis, least = elements;
+    const double elements = fills_lanes ? -1 : *operands + sum_per_element * program::spatial_points(op);
+    if (best ? elements < least : elements <= now) best = axis, least = elements;
   }
   return best;
 }
