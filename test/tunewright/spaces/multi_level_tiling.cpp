@@ -189,8 +189,8 @@ TEST_CASE("inputs may be copied to where tiles read them; along the vectors the 
 TEST_CASE("an operand that is stored transposed may be copied in panels along the vectors, too") {
   const MultiLevelTiling space;
   const Task task = task_of([](auto& g) {
-    const auto a = g.input("A", {32, 64});
-    const auto b = g.input("B", {64, 32});
+    const auto a = g.input("A", {24, 64});
+    const auto b = g.input("B", {64, 24});
     ops::relu(g, ops::matmul(g, a, b, {.transpose_a = true, .transpose_b = true}));
   });
   const auto& sketches = space.sketches(task);
