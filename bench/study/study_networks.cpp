@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -39,8 +38,8 @@ std::vector<study::NetworkProblem<Space, M>> networks_of(const study::Options& o
   const std::size_t trials_per_task = options.number("trials_per_task", 32);
   if (trials_per_task == 0) throw std::invalid_argument("--trials_per_task=0: give at least 1");
   std::vector<study::NetworkProblem<Space, M>> all;
-  std::istringstream names(options.text("networks", "squeezenet1_1,vision_transformer,vgg16"));
-  for (std::string name; std::getline(names, name, ',');) {
+  const std::string chosen = options.text("networks", "squeezenet1_1,vision_transformer,vgg16");
+  for (const std::string& name : study::command_line::names(chosen)) {
     // [snippet-begin problem]
     study::NetworkProblem<Space, M> network{.name = name,
                                             .tasks = networks::partition(known_network(name), target).tasks};
@@ -48,7 +47,7 @@ std::vector<study::NetworkProblem<Space, M>> networks_of(const study::Options& o
     // [snippet-end problem]
     all.push_back(std::move(network));
   }
-  if (all.empty()) throw std::invalid_argument("--networks=: give at least one");
+  if (all.empty()) throw std::invalid_argument("--networks=" + chosen + ": give at least one");
   return all;
 }
 

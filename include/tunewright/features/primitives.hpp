@@ -48,8 +48,8 @@ namespace tunewright::features {
 /// Errors:      `std::invalid_argument` for options that leave no room for a row; schedules that cannot be replayed
 ///              have no rows.
 /// Deviates:    A kind outside the table has an all-zero one-hot and its numbers in their columns; TLP then shifts the
-///              row. TLP pads with rows of zeros, as `fill_up` does. TLP has no primitives for packing and
-///              for the order of axes, so these have no rows.
+///              row. TLP pads with rows of zeros, as `fill_up` does. TLP has no primitives for packing and for
+///              the order of axes, so these have no rows.
 struct Primitives {
   DeviceKind device = DeviceKind::Cpu;  ///< table of kinds and tokens
   std::size_t max_rows = 25;            ///< L, at least 1

@@ -127,6 +127,9 @@ std::vector<IndexExpr> identity_indices(std::size_t rank);
 
 Operator copy_operator(std::string name, const Operator& like, TensorId from);
 
+/// Whether `order` has each of 0 .. count-1 once.
+[[nodiscard]] bool names_each_once(std::vector<std::uint32_t> order, std::size_t count);
+
 }  // namespace detail
 
 /// The state before any step: one stage per operator, every stage at the root with its axes as loops. Throws
@@ -136,6 +139,8 @@ Operator copy_operator(std::string name, const Operator& like, TensorId from);
 }  // namespace tunewright::schedule
 
 #if TUNEWRIGHT_DEFINES(schedule)
+
+#include "tunewright/core/order.hpp"
 
 namespace tunewright::schedule {
 
@@ -188,6 +193,13 @@ TUNEWRIGHT_INLINE std::string iterator_name(const Stage& stage, IterId iter) {
 }  // namespace tunewright::schedule
 
 namespace tunewright::schedule::detail {
+
+TUNEWRIGHT_INLINE bool names_each_once(std::vector<std::uint32_t> order, std::size_t count) {
+  sort_few(order);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (order[i] != i) return false;
+  return order.size() == count;
+}
 
 TUNEWRIGHT_INLINE void reset_iterators(Stage& stage) {
   stage.iterators.clear();

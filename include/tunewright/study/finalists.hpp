@@ -100,24 +100,25 @@ inline std::uint64_t hash_of(const Entrant& entrant) { return StableHash{}.add(e
 
 namespace finalists_detail {
 
-[[noreturn]] inline void fail_for_another_space(const Entrant& entrant, const std::string& problem) {
-  throw std::runtime_error("what " + entrant.recipe + " ended with on " + problem +
-                           " belongs to another version of the space; name another folder by --out=DIR");
-}
-
-/// The entrants' programs for the next of the tasks; `unread` has, for each, the lines of the tasks that are left.
-/// Throws as `measure_finalists` does.
+/// The programs of the entrants by task, all of them before any is measured. Throws as `measure_finalists` does.
 template <MeasuredInTurns P>
-std::vector<program_t<space_of<P>>> next_programs(const P& problem, const Task& task,
-                                                  const std::vector<Entrant>& entrants,
-                                                  std::vector<std::string_view>& unread) {
-  std::vector<program_t<space_of<P>>> programs;
-  for (std::size_t i = 0; i < entrants.size(); ++i) {
-    const std::size_t length = std::min(unread[i].find('\n'), unread[i].size());
-    const auto config = problem.space.decode(task, std::string(unread[i].substr(0, length)));
-    if (!config) fail_for_another_space(entrants[i], problem.name);
-    programs.push_back(problem.space.lower(task, *config));
-    unread[i].remove_prefix(std::min(length + 1, unread[i].size()));
+std::vector<std::vector<program_t<space_of<P>>>> programs_by_task(const P& problem,
+                                                                  const std::vector<Entrant>& entrants) {
+  const std::vector<WeightedTask>& tasks = problem.weighted_tasks();
+  std::vector<std::vector<program_t<space_of<P>>>> programs(tasks.size());
+  for (const Entrant& entrant : entrants) {
+    std::string_view unread = entrant.config;
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      const bool last = t + 1 == tasks.size();
+      const std::size_t length = last ? unread.size() : std::min(unread.find('\n'), unread.size());
+      const auto config = problem.space.decode(tasks[t].task, std::string(unread.substr(0, length)));
+      if (!config) {
+        throw std::runtime_error("what " + entrant.recipe + " ended with on " + problem.name +
+                                 " belongs to another version of the space; name another folder by --out=DIR");
+      }
+      programs[t].push_back(problem.space.lower(tasks[t].task, *config));
+      unread.remove_prefix(std::min(length + 1, unread.size()));
+    }
   }
   return programs;
 }
@@ -134,17 +135,15 @@ Finalists measure_finalists(const P& problem, std::uint64_t seed, std::uint64_t 
   Finalists finalists{.problem = problem.name, .seed = seed, .conditions = conditions};
   if (entrants.empty()) return finalists;
   entrants.push_back(entrants.front());
-  std::vector<std::string_view> unread;
-  for (const Entrant& entrant : entrants) unread.push_back(entrant.config);
+  const auto programs = finalists_detail::programs_by_task(problem, entrants);
   std::vector<double> latencies_s(entrants.size(), 0);
   measurer_of<P> measurer = problem.measurer ? problem.measurer() : measurer_of<P>{};
-  for (const WeightedTask& one : problem.weighted_tasks()) {
-    const auto programs = finalists_detail::next_programs(problem, one.task, entrants, unread);
-    const std::vector<Outcome> outcomes = measurer.confirm(one.task, std::span(programs));
-    for (std::size_t i = 0; i < entrants.size(); ++i) latencies_s[i] += one.weight * cost_s(outcomes.at(i));
+  const std::vector<WeightedTask>& tasks = problem.weighted_tasks();
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const std::vector<Outcome> outcomes = measurer.confirm(tasks[t].task, std::span(programs[t]));
+    for (std::size_t i = 0; i < entrants.size(); ++i) latencies_s[i] += tasks[t].weight * cost_s(outcomes.at(i));
   }
   for (std::size_t i = 0; i < entrants.size(); ++i) {
-    if (!unread[i].empty()) finalists_detail::fail_for_another_space(entrants[i], problem.name);
     const bool second = i + 1 == entrants.size();
     if (!second) {
       finalists.entrants[entrants[i].recipe] = hash_of(entrants[i]);

@@ -212,7 +212,7 @@ TEST_CASE("rfactor") {
 }
 
 TEST_CASE("permute_axes") {
-  // D is read by nothing, so C is cached: C.local 4 = A B, C a copy of it.
+  // C.local 4 = A B, and C is a copy of it.
   const State state = after({CacheWrite{2, Scope::Local}, PermuteAxes{4, {1, 0}}});
   const Operator& sum = *state.stages[4].op;
   CHECK(sum.shape() == std::vector<std::int64_t>{10, 12});

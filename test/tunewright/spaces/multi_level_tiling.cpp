@@ -79,9 +79,19 @@ struct ProductOf {
   std::int64_t m, n, k;
   bool transpose_a = false, transpose_b = false, constant_b = false;
 };
-/// Orders of axes in the sketches of a product of inputs, with AVX2: vectors of eight.
-std::vector<std::vector<schedule::IterId>> permuted_axes(const ProductOf& p, bool with_relu = false) {
+using Orders = std::vector<std::vector<schedule::IterId>>;
+/// Orders of axes in the sketches of a task.
+Orders orders_in_sketches(const Task& task) {
   const MultiLevelTiling space;
+  Orders all;
+  for (const schedule::Schedule& sketch : space.sketches(task)) {
+    for (const schedule::Step& step : sketch.steps)
+      if (const auto* permuted = std::get_if<schedule::PermuteAxes>(&step)) all.push_back(permuted->axes);
+  }
+  return all;
+}
+/// Those of a product of inputs, with AVX2: vectors of eight.
+Orders permuted_axes(const ProductOf& p, bool with_relu = false) {
   const Task task = task_of([&](auto& g) {
     const auto a = p.transpose_a ? g.input("A", {p.k, p.m}) : g.input("A", {p.m, p.k});
     const std::vector<std::int64_t> shape = p.transpose_b ? std::vector{p.n, p.k} : std::vector{p.k, p.n};
@@ -89,16 +99,11 @@ std::vector<std::vector<schedule::IterId>> permuted_axes(const ProductOf& p, boo
     const auto c = ops::matmul(g, a, b, {.transpose_a = p.transpose_a, .transpose_b = p.transpose_b});
     if (with_relu) ops::relu(g, c);
   });
-  std::vector<std::vector<schedule::IterId>> all;
-  for (const schedule::Schedule& sketch : space.sketches(task)) {
-    for (const schedule::Step& step : sketch.steps)
-      if (const auto* permuted = std::get_if<schedule::PermuteAxes>(&step)) all.push_back(permuted->axes);
-  }
-  return all;
+  return orders_in_sketches(task);
 }
 
 TEST_CASE("products have another axis in vectors where that transposes fewer elements or fills the lanes") {
-  const std::vector<std::vector<schedule::IterId>> rows_last{{1, 0}, {1, 0}}, none;  // fused at one of two depths
+  const Orders rows_last{{1, 0}, {1, 0}}, none;  // fused at one of two depths
   // A B^T: 512 * 64 elements of B, or 16 * 64 of A and half of 16 * 512 sums.
   CHECK(permuted_axes({.m = 16, .n = 512, .k = 64, .transpose_b = true}) == rows_last);
   CHECK(permuted_axes({.m = 16, .n = 512, .k = 64, .transpose_b = true}, true) == rows_last);
@@ -116,17 +121,12 @@ TEST_CASE("products have another axis in vectors where that transposes fewer ele
   // Weights of a convolution are packed ahead of time; of 7 columns, 1 of 8 lanes is idle, of 8 none, but with stride 2
   // every vector is two loads.
   const auto of_image = [](std::int64_t width, std::int64_t stride = 1) {
-    const MultiLevelTiling space;
     const Task task = task_of([&](auto& g) {
       const auto x = g.input("x", {1, 8, 9, width});
       ops::conv2d(g, x, g.constant("w", {32, 8, 3, 3}), {.stride = stride, .layout = ops::Layout::ChannelsFirst});
     });
-    std::set<std::vector<schedule::IterId>> orders;
-    for (const schedule::Schedule& sketch : space.sketches(task)) {
-      for (const schedule::Step& step : sketch.steps)
-        if (const auto* permuted = std::get_if<schedule::PermuteAxes>(&step)) orders.insert(permuted->axes);
-    }
-    return orders;
+    const Orders orders = orders_in_sketches(task);
+    return std::set(orders.begin(), orders.end());
   };
   const std::set<std::vector<schedule::IterId>> channels_last{{0, 2, 3, 1}};
   CHECK(of_image(9) == channels_last);

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/order.hpp"
 #include "tunewright/schedule/state.hpp"
 
 /// Semantics of steps that create and move stages.
@@ -88,11 +87,7 @@ inline void apply_step(State& state, const PermuteAxes& s) {
   require_untouched(stage, "permute_axes");
   const std::shared_ptr<const Operator> op = stage.op;
   const std::size_t rank = op->rank();
-  std::vector<IterId> sorted = s.axes;
-  sort_few(sorted);
-  bool all = sorted.size() == rank;
-  for (std::size_t axis = 0; all && axis < rank; ++axis) all = sorted[axis] == axis;
-  if (!all) {
+  if (!names_each_once(s.axes, rank)) {
     throw ScheduleError(ScheduleFault::BadOrder, "an order of the axes of '" + op->name + "' must name each of its " +
                                                      std::to_string(rank) + " spatial axes once");
   }

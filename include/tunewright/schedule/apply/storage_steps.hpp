@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/core/order.hpp"
 #include "tunewright/schedule/state.hpp"
 
 /// Semantics of steps that determine the layout of tensors in memory, and when copies are made.
@@ -34,11 +33,7 @@ inline void apply_step(State& state, const TransformLayout& s) {
                                                       std::to_string(s.padding) + " of '" + stage.op->name +
                                                       "' is not one of its choices");
   }
-  std::vector<std::uint32_t> sorted = s.orders[s.order];
-  sort_few(sorted);
-  bool all = sorted.size() == stage.op->rank();
-  for (std::size_t d = 0; all && d < sorted.size(); ++d) all = sorted[d] == d;
-  if (!all) {
+  if (!names_each_once(s.orders[s.order], stage.op->rank())) {
     throw ScheduleError(ScheduleFault::BadOrder, "a storage layout of '" + stage.op->name + "' must name each of its " +
                                                      std::to_string(stage.op->rank()) + " dimensions once");
   }

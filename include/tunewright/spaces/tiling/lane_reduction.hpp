@@ -51,7 +51,7 @@ TUNEWRIGHT_INLINE std::optional<IterId> ReduceInLanes::contiguous_terms(const pr
   const auto column = static_cast<program::Var>(op.rank() - 1);
   for (const program::Reads& reads : program::reads_of(op)) {
     for (const auto& access : reads.accesses) {
-      if (std::any_of(access.begin(), access.end(), [&](const auto& i) { return i.uses(column); })) continue;
+      if (uses_axis(access, column)) continue;
       for (auto axis = static_cast<program::Var>(op.rank()); axis < op.axes.size(); ++axis)
         if (is_contiguous(access, axis)) return static_cast<IterId>(axis);
     }
@@ -64,9 +64,7 @@ TUNEWRIGHT_INLINE std::optional<std::int64_t> ReduceInLanes::rows_of_contiguous_
   const auto column = static_cast<program::Var>(op.rank() - 1);
   for (const program::Reads& reads : program::reads_of(op)) {
     for (const auto& access : reads.accesses) {
-      const auto uses = [&](program::Var axis) {
-        return std::any_of(access.begin(), access.end(), [axis](const auto& index) { return index.uses(axis); });
-      };
+      const auto uses = [&](program::Var axis) { return uses_axis(access, axis); };
       if (!uses(column) || !is_contiguous(access, terms)) continue;
       std::int64_t rows = 1;
       for (program::Var axis = 0; axis < column; ++axis) rows *= uses(axis) ? 1 : op.axes[axis].extent;
@@ -140,7 +138,7 @@ TUNEWRIGHT_INLINE void ReduceInLanes::arrange_operands(ScheduleBuilder& s, Tenso
     }
     const auto along = std::find_if(access.begin(), access.end(), [&](const auto& index) { return index.uses(lane); });
     const auto terms = static_cast<IterId>(along - access.begin());
-    const bool of_columns = std::any_of(access.begin(), access.end(), [&](const auto& i) { return i.uses(column); });
+    const bool of_columns = uses_axis(access, column);
     if (along == access.end() || !of_columns || !several_columns) continue;
     const std::vector<std::int64_t> extents = source.op->shape();
     const bool contiguous =
