@@ -219,7 +219,11 @@ class Session {
     return keys;
   }
 
+  // Whether the model ranks candidates of this task; see TaskBoundAdaptation.
   [[nodiscard]] bool model_has_learned() const {
+    if constexpr (TaskBoundAdaptation<typename Recipe::adaptation>) {
+      if (history_.size() == 0 && parts_.training.size() > 0) return false;
+    }
     if constexpr (requires {
                     { parts_.model.trained() } -> std::convertible_to<bool>;
                   })

@@ -30,7 +30,7 @@ SimulatedSearch searched(std::uint64_t seed) {
 }
 
 TEST_CASE("Ansor's evolution measures faster programs than random candidates ranked by the same trees") {
-  const auto runs = test::on_seeds(12, searched<Evolving>, searched<Sampling>);
+  const auto runs = test::on_seeds(20, searched<Evolving>, searched<Sampling>);
   const auto median = runs.more(&SimulatedSearch::median_of_rest);
   const auto best = runs.more(&SimulatedSearch::best);
   CAPTURE(median);

@@ -10,9 +10,10 @@ namespace {
 using namespace tunewright;
 using test::Trace;
 
-// Has fewer trees, which is quicker.
+// Has fewer trees, which is quicker, and lets them choose from the second batch on.
 struct FewTrees : recipes::MetaSchedule<spaces::MultiLevelTiling, measurers::Simulated> {
   static void set_model(models::Gbdt& trees) { trees = {}; }
+  static void set_adaptation(adaptations::Refit& refit) { refit.min_growth = 0.2; }
 };
 
 TEST_CASE("MetaSchedule: same seed, same history, with one and with two threads") {

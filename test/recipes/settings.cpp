@@ -46,6 +46,7 @@ void check_evolution_of_ansor(const Parts& parts, std::size_t population) {
   CHECK(parts.explorer.mutation_probability == 0.85);
   CHECK(parts.explorer.measured_share == 0.2);
   CHECK(parts.sampler.epsilon == 0.05);
+  CHECK(parts.adaptation.warmup_candidates == 100);
   CHECK(parts.model.rounds == 10000);
   CHECK(parts.model.max_depth == 10);
 }
@@ -62,6 +63,7 @@ TEST_CASE("Ansor: 2,048 candidates a generation, four of them, deep trees; its q
   const Parts<recipes::AnsorQuick<MultiLevelTiling, Machine>> quick;
   CHECK(quick.explorer.population == 512);
   CHECK(quick.model.rounds == 100);
+  CHECK(quick.adaptation.warmup_candidates == 0);
 }
 
 TEST_CASE("AutoTVM and ALT know the knobs of their space") {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,6 +32,14 @@ std::vector<std::uint64_t> keys(const auto& batch) {
   for (const auto& candidate : batch) all.push_back(candidate.key);
   return all;
 }
+
+/// Makes the model what the table is, whatever was measured.
+struct TaskBound {
+  static constexpr bool needs_labels_of_task = true;
+  void update(toy::Linear& model, const FeatureBatch&, std::span<const float>, std::span<const std::uint32_t>) {
+    model.weights = {-3, -3.2, -2, -0.4, 0.5, 0.4, 0.2, 0.1, 17.3};  // the cost of the table, in milliseconds
+  }
+};
 
 struct ByFirstTile {
   void score(const toy::Space&, const Task&, std::span<const toy::Tiles> configs, std::span<float> score) const {
@@ -338,6 +347,32 @@ TEST_CASE("a model that says it has learned is used at once") {
   parts.model.weights = {-3, -3.2, -2, -0.4, 0.5, 0.4, 0.2, 0.1, 17.3};  // the cost of the table, in milliseconds
   Session<Recipe> trained(parts, toy::task());
   CHECK(trained.ask(4).front().config == toy::best);
+}
+
+TEST_CASE("a task's first batch is not chosen by a model that knows other tasks alone, unless it was taught before") {
+  struct Taught : toy::Linear {
+    bool trained() const { return !weights.empty(); }
+  };
+  struct Recipe : toy::Evolution {
+    using model = Taught;
+    using adaptation = TaskBound;
+  };
+  Parts<Recipe> parts;
+  Session<Recipe> first(parts, toy::task("a", 1)), second(parts, toy::task("b", 2));
+  const auto batch = first.ask(4);
+  first.tell(batch, measured(batch));
+  REQUIRE(parts.model.trained());
+  CHECK(first.ask(4).front().config == toy::best);
+  const auto guessed = second.ask(4);
+  CHECK(std::none_of(guessed.begin(), guessed.end(), [](const auto& c) { return c.config == toy::best; }));
+  CHECK_FALSE(std::isfinite(guessed.front().predicted));
+  second.tell(guessed, measured(guessed));
+  CHECK(second.ask(4).front().config == toy::best);
+
+  Parts<Recipe> taught;
+  TaskBound{}.update(taught.model, {}, {}, {});
+  Session<Recipe> only(taught, toy::task("a", 1));
+  CHECK(only.ask(4).front().config == toy::best);  // nothing was measured that it could have been trained anew on
 }
 
 TEST_CASE("a draft guides the first round") {

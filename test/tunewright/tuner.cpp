@@ -221,6 +221,9 @@ TEST_CASE("records say what the model expected, and what choosing and learning t
 TEST_CASE("a run's status says whether the model learns from it") {
   Tuner<toy::Evolution> learning;
   CHECK(learning.run(toy::task(), {.trials = 1}).status.learns);
+  CHECK(learning.run(toy::task(), {.trials = 1}).status.warmup == 0);
+  learning.parts().adaptation.warmup_candidates = 7;
+  CHECK(learning.run(toy::task(), {.trials = 1}).status.warmup == 7);
   Tuner<toy::RandomSearch> random;
   CHECK_FALSE(random.run(toy::task(), {.trials = 1}).status.learns);
 }

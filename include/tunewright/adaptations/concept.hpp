@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -23,5 +24,22 @@ template <class A, class M>
 concept AdaptationFor =
     CostModel<M> && requires(A& adaptation, M& model, const FeatureBatch& x, std::span<const float> y,
                              std::span<const std::uint32_t> group) { adaptation.update(model, x, y, group); };
+
+/// Refinement, found by detection: an adaptation that makes models which know the tasks that they were trained on and
+/// no others, and says so by `static constexpr bool needs_labels_of_task = true`. Sessions then choose the first batch
+/// of a task without the model if the tuner has trained it on other tasks.
+template <class A>
+concept TaskBoundAdaptation = requires { requires A::needs_labels_of_task; };
+
+/// Number of labelled programs that an adaptation leaves unused until there are more: its optional member
+/// `warmup_candidates`.
+template <class A>
+[[nodiscard]] std::size_t warmup_candidates_of(const A& adaptation) {
+  if constexpr (requires { adaptation.warmup_candidates; }) {
+    return adaptation.warmup_candidates;
+  } else {
+    return 0;
+  }
+}
 
 }  // namespace tunewright

@@ -10,25 +10,30 @@ namespace tunewright::adaptations {
 
 /// Trains the model from scratch on all measurements so far.
 ///
-///   fit when  (candidates now) - (candidates at the last fit)  >=  min_growth * (candidates at the last fit)
+///   fit when  candidates now > warmup_candidates, and
+///             (candidates now) - (candidates at the last fit)  >=  min_growth * (candidates at the last fit)
 ///
 /// `min_growth` = 0 fits after every batch, as Ansor does; 0.2 is what Ansor and MetaSchedule call adaptive training
 /// and makes the total training time linear in the trials.
 ///
 /// Paper:       Zheng et al., Ansor, OSDI 2020.
-/// Models:      AdaptationFor<M> for every CostModel M.
+/// Models:      AdaptationFor<M> for every CostModel M, TaskBoundAdaptation.
 /// Shapes:      x (R, D) in N candidates, y [N], group [N].
 /// Cost:        one fit, or nothing.
 /// Determinism: that of the model.
 /// Errors:      `std::invalid_argument` for a negative `min_growth`; errors of the model.
 struct Refit {
-  double min_growth = 0;  ///< share of new candidates that triggers a fit, at least 0
+  static constexpr bool needs_labels_of_task = true;
+
+  double min_growth = 0;              ///< share of new candidates that triggers a fit, at least 0
+  std::size_t warmup_candidates = 0;  ///< no fit before there are more than these; until then, choice is random
 
   std::size_t fitted_candidates = 0;  ///< run-time state: N of the last fit
 
   template <CostModel M>
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(min_growth >= 0, "Refit", "min_growth", min_growth, "a share, 0 to fit after every batch");
+    if (y.size() <= warmup_candidates) return;
     const bool shrunk = y.size() < fitted_candidates;  // another session's data
     const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
     if (!shrunk && growth < min_growth * static_cast<double>(fitted_candidates)) return;

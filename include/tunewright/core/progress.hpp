@@ -147,7 +147,13 @@ TUNEWRIGHT_INLINE std::string Progress::too_few_rounds(const RunStatus& status) 
            " are less than two rounds a task, so the scheduler hardly chooses; give a batch of " +
            std::to_string(std::max<std::size_t>(1, trials / (4 * tasks))) + " or less";
   }
-  if (!status.learns || status.recalled > 0 || trials < 2 || trials >= 2 * batch) return {};
+  if (!status.learns || status.recalled > 0 || trials < 2) return {};
+  if (trials <= status.warmup) {
+    return std::to_string(trials) + " trials are no more than the " + std::to_string(status.warmup) +
+           " after which the model begins to learn, so it chooses none; give more trials, or the adaptation fewer "
+           "warmup_candidates";
+  }
+  if (trials >= 2 * batch) return {};
   const std::string budget = std::to_string(trials) + " trials in batches of " + std::to_string(batch);
   const std::string remedy = "; give a batch of " + std::to_string(std::max<std::size_t>(1, trials / 4)) + " or less";
   if (trials <= batch) return budget + " are one round, so no trial is chosen by what others taught the model" + remedy;

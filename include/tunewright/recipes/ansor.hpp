@@ -41,17 +41,21 @@ struct Ansor {
     trees.learning_rate = 0.2F;
     trees.gamma = 1e-3F;
   }
+  /// The first 100 trials are random.
+  static void set_adaptation(adaptations::Refit& refit) { refit.warmup_candidates = 100; }
 };
 
 /// Ansor for machines that measure quickly: on CPUs a batch of 64 takes some seconds, and the settings of the paper
 /// would spend more time on searching than on measuring.
 ///
 /// Differences from `Ansor`: MetaSchedule's population, a quarter of the paper's; 100 trees of depth 6 with half the
-/// learning rate (`models::Gbdt` says why), which learn a thousand programs in some 50 ms.
+/// learning rate (`models::Gbdt` says why), which learn a thousand programs in some 50 ms, and which choose from the
+/// second batch on.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct AnsorQuick : Ansor<Space, Measurer> {
   static void set_explorer(explorers::Evolutionary& evolution) { evolution = {}; }
   static void set_model(models::Gbdt& trees) { trees = {}; }
+  static void set_adaptation(adaptations::Refit& refit) { refit = {}; }
 };
 
 }  // namespace tunewright::recipes

@@ -20,7 +20,10 @@ template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct MetaSchedule : Ansor<Space, Measurer> {
   /// Up to ten further parents replace one that cannot be mutated.
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.max_tries = 11; }
-  static void set_adaptation(adaptations::Refit& refit) { refit.min_growth = 0.2; }
+  static void set_adaptation(adaptations::Refit& refit) {
+    Ansor<Space, Measurer>::set_adaptation(refit);
+    refit.min_growth = 0.2;
+  }
 };
 
 }  // namespace tunewright::recipes

@@ -48,7 +48,7 @@ class Cache {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<schedule::Schedule>> by_workload_;
 };
 
-/// Limits of a draw; see `SketchSpace`.
+/// Limits of draws and mutations; see `SketchSpace`.
 struct Drawing {
   unsigned max_tries = 24;
   double min_utilisation = 0.8;
@@ -58,8 +58,10 @@ struct Drawing {
 [[nodiscard]] std::optional<schedule::Schedule> draw(const std::vector<schedule::Schedule>& sketches, const Task& task,
                                                      const Drawing& drawing, loops::ScheduleSummarizers& summarizers,
                                                      Rng& rng);
-/// The schedule with one decision changed; empty if it has no open decisions.
+/// The schedule with one decision changed; empty if it has no open decisions, or the change contradicts another one or
+/// takes the utilisation below both the least one and that of the candidate.
 [[nodiscard]] std::optional<schedule::Schedule> mutate(const schedule::Schedule& candidate, const Target& target,
+                                                       const Drawing& drawing, loops::ScheduleSummarizers& summarizers,
                                                        Rng& rng);
 [[nodiscard]] std::string_view why_infeasible(const schedule::Schedule& candidate, const Target& target,
                                               loops::ScheduleSummarizers& summarizers);
@@ -90,13 +92,13 @@ struct SketchSpace {
 
   Generator generator = {};
   unsigned max_tries = 24;       ///< draws of decisions per sample, at least 1
-  double min_utilisation = 0.8;  ///< a draw with a lower utilisation of the machine is repeated; in [0, 1]
+  double min_utilisation = 0.8;  ///< a draw or mutation with a lower utilisation of the machine is repeated; in [0, 1]
 
   [[nodiscard]] std::optional<config_type> sample(const Task& task, Rng& rng) const {
     return sketching::draw(sketches(task), task, {max_tries, min_utilisation}, cache->summarizers, rng);
   }
   [[nodiscard]] std::optional<config_type> mutate(const Task& task, const config_type& config, Rng& rng) const {
-    return sketching::mutate(config, task.target, rng);
+    return sketching::mutate(config, task.target, {max_tries, min_utilisation}, cache->summarizers, rng);
   }
 
   /// Whether the schedule replays, lowers, and respects the static limits of the target.
@@ -165,6 +167,18 @@ TUNEWRIGHT_INLINE const std::vector<schedule::Schedule>& Cache::of(const Task& t
   return known;
 }
 
+/// `utilisation` of a schedule. `summary` may be null.
+[[nodiscard]] TUNEWRIGHT_INLINE double utilisation_of(const schedule::Schedule& candidate, const Target& target,
+                                                      const loops::NestSummary* summary) {
+  return summary != nullptr ? utilisation(*summary, target) : utilisation(loops::lower(candidate), target);
+}
+
+TUNEWRIGHT_INLINE void check(const Drawing& drawing) {
+  require(drawing.max_tries >= 1, "SketchSpace", "max_tries", drawing.max_tries, "at least 1");
+  require(drawing.min_utilisation >= 0 && drawing.min_utilisation <= 1, "SketchSpace", "min_utilisation",
+          drawing.min_utilisation, "a share, 0 to 1");
+}
+
 /// Whether a schedule reaches a utilisation of the machine and exceeds no limit. `summary` may be null.
 [[nodiscard]] TUNEWRIGHT_INLINE bool is_acceptable(const schedule::Schedule& candidate, const Target& target,
                                                    double least_utilisation, const loops::NestSummary* summary) {
@@ -182,9 +196,7 @@ TUNEWRIGHT_INLINE const std::vector<schedule::Schedule>& Cache::of(const Task& t
 TUNEWRIGHT_INLINE std::optional<schedule::Schedule> draw(const std::vector<schedule::Schedule>& sketches,
                                                          const Task& task, const Drawing& drawing,
                                                          loops::ScheduleSummarizers& summarizers, Rng& rng) {
-  require(drawing.max_tries >= 1, "SketchSpace", "max_tries", drawing.max_tries, "at least 1");
-  require(drawing.min_utilisation >= 0 && drawing.min_utilisation <= 1, "SketchSpace", "min_utilisation",
-          drawing.min_utilisation, "a share, 0 to 1");
+  check(drawing);
   auto summarize = summarizers.lease();
   for (unsigned attempt = 0; attempt < drawing.max_tries; ++attempt) {
     schedule::Schedule drawn = sketches[static_cast<std::size_t>(rng.below(sketches.size()))];
@@ -200,10 +212,20 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> draw(const std::vector<sched
 }
 
 TUNEWRIGHT_INLINE std::optional<schedule::Schedule> mutate(const schedule::Schedule& candidate, const Target& target,
-                                                           Rng& rng) {
+                                                           const Drawing& drawing,
+                                                           loops::ScheduleSummarizers& summarizers, Rng& rng) {
+  check(drawing);
   schedule::Schedule changed = candidate;
   if (!decisions::mutate_one(changed.steps, target, rng)) return std::nullopt;
-  return changed;
+  if (drawing.min_utilisation == 0) return changed;
+  try {
+    auto summarize = summarizers.lease();
+    const double used = utilisation_of(changed, target, summarize(changed));
+    if (used >= drawing.min_utilisation) return changed;
+    if (used >= utilisation_of(candidate, target, summarize(candidate))) return changed;
+  } catch (const schedule::ScheduleError&) {  // contradictory decisions
+  }
+  return std::nullopt;
 }
 
 TUNEWRIGHT_INLINE std::string_view why_infeasible(const schedule::Schedule& candidate, const Target& target,

@@ -42,6 +42,13 @@ TEST_CASE("adaptive training waits for a fifth more candidates") {
   CHECK(model.fits == std::vector<std::size_t>{100, 120, 144, 20});
 }
 
+TEST_CASE("nothing is fitted during the warm-up, whose candidates are part of the first fit") {
+  Counting model;
+  adaptations::Refit refit{.warmup_candidates = 100};
+  feed(refit, model, {64, 100, 101, 110});
+  CHECK(model.fits == std::vector<std::size_t>{101, 110});
+}
+
 TEST_CASE("a negative share is refused") {
   Counting model;
   adaptations::Refit refit{.min_growth = -0.5};

@@ -136,6 +136,15 @@ TEST_CASE("a budget of fewer trials than two batches is warned of, with a better
   CHECK(Progress::too_few_rounds(status).find("a batch of 1 or less") != std::string::npos);
   status.budget.trials = 1;  // nothing to choose
   CHECK(Progress::too_few_rounds(status).empty());
+  status.budget = {.trials = 100, .batch = 10};
+  CHECK(Progress::too_few_rounds(status).empty());
+  status.warmup = 100;
+  CHECK(Progress::too_few_rounds(status) ==
+        "100 trials are no more than the 100 after which the model begins to learn, so it chooses none; give more "
+        "trials, or the adaptation fewer warmup_candidates");
+  status.budget.trials = 101;
+  CHECK(Progress::too_few_rounds(status).empty());
+  status.warmup = 0;
   status.budget = {.trials = 64};
   status.recalled = 10;  // the model learns from the journal
   CHECK(Progress::too_few_rounds(status).empty());

@@ -213,6 +213,24 @@ TEST_CASE("draws stay within domains and the register file, mutations too") {
   }
 }
 
+TEST_CASE("tiles keep the core as busy after many mutations as when they were drawn") {
+  const auto busy = [](const std::vector<Step>& steps) { return decisions::busy_share(steps, 2, avx2()); };
+  double drawn = 0, mutated = 0;
+  int changed = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    std::vector<Step> steps = open_steps(128, 512, 64);
+    decisions::draw_all(steps, avx2(), rng);
+    drawn += busy(steps);
+    const std::vector<Step> start = steps;
+    for (int i = 0; i < 16; ++i) decisions::mutate_one(steps, avx2(), rng);
+    mutated += busy(steps);
+    changed += std::get<Split>(steps[0]).factors.back() != std::get<Split>(start[0]).factors.back() ? 1 : 0;
+  }
+  CHECK(mutated > 0.8 * drawn);  // a walk that accepts every change keeps a third
+  CHECK(changed > 60);
+}
+
 TEST_CASE("equal generators draw equal decisions, others different ones") {
   std::vector<Step> a = open_steps(128, 512, 64), b = a, c = a;
   Rng one(4), two(4), three(5);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -25,6 +26,7 @@
 #include "tunewright/program/operators/reduce.hpp"
 #include "tunewright/program/operators/softmax.hpp"
 #include "tunewright/program/task.hpp"
+#include "tunewright/spaces/utilisation.hpp"
 
 namespace {
 
@@ -522,15 +524,46 @@ TEST_CASE("beyond the limits of the target: a reason instead of an exception") {
   CHECK(space.why_infeasible(task, config) == "bad_factor");
 }
 
+TEST_CASE("mutations leave no more threads idle than the least utilisation, or than before") {
+  const MultiLevelTiling space;
+  MultiLevelTiling any = space;
+  any.min_utilisation = 0;
+  const Task task = matmul(128, 128, 32);
+  int idle = 0, from_idle = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Rng rng(seed);
+    const auto used = [&](const schedule::Schedule& s) {
+      return spaces::utilisation(space.lower(task, s), task.target);
+    };
+    std::optional<schedule::Schedule> good = space.sample(task, rng), bad = any.sample(task, rng);
+    for (int i = 0; i < 12; ++i) {
+      if (auto changed = space.mutate(task, *good, rng); changed && space.feasible(task, *changed)) {
+        CHECK(used(*changed) >= 0.8);
+        good = std::move(changed);
+      }
+      if (auto changed = any.mutate(task, *bad, rng); changed && any.feasible(task, *changed)) {
+        idle += used(*changed) < 0.8 ? 1 : 0;
+        if (used(*changed) < 0.8) from_idle += space.mutate(task, *changed, rng).has_value() ? 1 : 0;
+        bad = std::move(changed);
+      }
+    }
+  }
+  CHECK(idle > 20);       // where any is allowed, it comes about
+  CHECK(from_idle > 10);  // and is left
+}
+
 TEST_CASE("options of drawing out of range are refused") {
   Rng rng(1);
   MultiLevelTiling space;
+  const schedule::Schedule drawn = *space.sample(matmul(), rng);
   space.max_tries = 0;
   CHECK_THROWS_WITH_AS((void)space.sample(matmul(), rng), doctest::Contains("max_tries is 0"), std::invalid_argument);
   for (const double share : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
     space = MultiLevelTiling{};
     space.min_utilisation = share;
     CHECK_THROWS_WITH_AS((void)space.sample(matmul(), rng), doctest::Contains("min_utilisation is"),
+                         std::invalid_argument);
+    CHECK_THROWS_WITH_AS((void)space.mutate(matmul(), drawn, rng), doctest::Contains("min_utilisation is"),
                          std::invalid_argument);
   }
 }

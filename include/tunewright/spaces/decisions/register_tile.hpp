@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -205,11 +206,13 @@ inline void redraw_tile(std::vector<Step>& steps, Split& split, const Target& ta
   draw_tile(split, target, most, rng);
 }
 
+/// Draws of which the one with the highest `busy_share` is kept.
+inline constexpr unsigned register_tile_draws = 6;
+
 /// Draws the tiles of a schedule for a CPU within the register file, vectorized parts first. Keeps the draw with the
 /// highest `busy_share` of several; half of them have the whole reduction inside the register tile. Most schedules of
 /// stages that read once have long streams.
 inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
-  constexpr unsigned draws = 6;
   constexpr double whole_reduction_share = 0.5;
   constexpr double streams_share = 0.75;
   std::vector<Split*> splits;
@@ -226,7 +229,7 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
   double most = -1;
   const bool in_streams = rng.split(0).uniform() < streams_share;  // split, so that other draws do not change
   std::vector<Split*> order = splits;
-  for (unsigned i = 0; i < (stages.empty() ? 1 : draws); ++i) {
+  for (unsigned i = 0; i < (stages.empty() ? 1 : register_tile_draws); ++i) {
     rng.shuffle(std::span(order));
     for (Split* split : order) {
       if (split->inner != LoopKind::Serial) split->factors.back() = 1;
@@ -255,17 +258,28 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
   for (std::size_t s = 0; s < splits.size(); ++s) splits[s]->factors = std::move(best[s]);
 }
 
-/// Moves a factor from one part of a split to another, or redraws the split. Returns false if nothing changed or a tile
-/// became too large.
+/// Moves a factor from one part of a split to another, or redraws the split. Of the changed tiles, those that keep the
+/// core busier are preferred as in a draw: the tile is accepted with probability (busy_share after / before)^5, where a
+/// draw is the best of `register_tile_draws`. A chain of mutations would otherwise leave what draws are like: most
+/// changes of a good register tile make it slow. Returns false if no try was accepted.
 inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
+  constexpr unsigned tries = 8;
+  constexpr double redraw_share = 0.25;
   const Split before = split;
-  if (!divides(split) || rng.uniform() < 0.25) {
-    redraw_tile(steps, split, target, rng);
-  } else {
-    move_factor(split, rng);
+  const double busy = busy_share(steps, split.stage, target);
+  for (unsigned attempt = 0; attempt < tries; ++attempt) {
+    split = before;
+    if (!divides(split) || rng.uniform() < redraw_share) {
+      redraw_tile(steps, split, target, rng);
+    } else {
+      move_factor(split, rng);
+    }
+    if (split == before) continue;
+    if (split.inner != LoopKind::Serial && !fits_registers(register_tile(steps, split.stage, target), target)) continue;
+    if (rng.uniform() < std::pow(busy_share(steps, split.stage, target) / busy, register_tile_draws - 1)) return true;
   }
-  if (split == before) return false;
-  return split.inner == LoopKind::Serial || fits_registers(register_tile(steps, split.stage, target), target);
+  split = before;
+  return false;
 }
 
 }  // namespace tunewright::spaces::decisions
