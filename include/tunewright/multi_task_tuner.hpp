@@ -93,7 +93,6 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
     budget.batch = std::min(budget.batch, budget.trials / tasks.size());
     RunStatus status =
         status_before(tasks.front().task, budget, !std::same_as<typename Recipe::adaptation, adaptations::None>);
-    status.warmup = warmup_candidates_of(parts().adaptation);
     const Seconds start = parts().clock();
     const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 

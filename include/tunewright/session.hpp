@@ -43,7 +43,8 @@ namespace tunewright {
 ///
 /// Until the model has learned from a valid measurement, batches are random samples of the space, unless there is a
 /// draft. A model with a member `trained() -> bool` decides itself whether it has learned, so a pretrained model is
-/// used at once. `Parts::starts` come first.
+/// used at once. With a `TaskBoundAdaptation`, a model that was trained on other tasks alone has not learned.
+/// `Parts::starts` come first.
 ///
 /// If the space has summaries (`SummarizingSpace`), a candidate is lowered only once, by `measure`. It is featurized
 /// once: `tell` adds the rows that `ask` computed for the model, or `measure` from the lowered program, to the training
@@ -135,6 +136,12 @@ class Session {
     return outcomes;
   }
 
+  /// Measurements that the adaptation waits for before it trains the model.
+  [[nodiscard]] std::size_t warmup() const {
+    const std::size_t unused = warmup_candidates_of(parts_.adaptation), known = parts_.training.size();
+    return unused > 0 && unused >= known ? unused + 1 - known : 0;
+  }
+
   /// Takes the outcomes of `batch`, one per candidate, in the same order. Throws `std::invalid_argument`, before
   /// learning anything, for another number of outcomes, for latencies that are not positive and finite, and for
   /// candidates that were told before.
@@ -219,17 +226,16 @@ class Session {
     return keys;
   }
 
-  // Whether the model ranks candidates of this task; see TaskBoundAdaptation.
+  // Whether the model ranks candidates of this task.
   [[nodiscard]] bool model_has_learned() const {
-    if constexpr (TaskBoundAdaptation<typename Recipe::adaptation>) {
-      if (history_.size() == 0 && parts_.training.size() > 0) return false;
-    }
+    const bool updated = warmup() == 0 && parts_.training.size() > 0;
+    if (TaskBoundAdaptation<typename Recipe::adaptation> && updated && history_.size() == 0) return false;
     if constexpr (requires {
                     { parts_.model.trained() } -> std::convertible_to<bool>;
                   })
       return parts_.model.trained();
     else
-      return history_.valid() > 0;
+      return history_.valid() > 0 && updated;
   }
 
   /// At most `n` of the given start configurations.

@@ -72,7 +72,7 @@ struct Tuner : CheckedParts<Recipe>::type {
         .history = {},
         .status = status_before(task, budget, !std::same_as<typename Recipe::adaptation, adaptations::None>)};
     RunStatus& status = found.status;
-    status.warmup = warmup_candidates_of(parts().adaptation);
+    status.warmup = session.warmup();
     const Seconds start = parts().clock();
     const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 

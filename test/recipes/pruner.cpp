@@ -120,7 +120,7 @@ TEST_CASE("candidates that filter and ranking share lowered make the same histor
   const Task task = test::small_conv2d();
   CHECK(test::searched_trace(small<Pruner>(5, 1), task) ==
         test::searched_trace(small<LoweredTwice<Pruner>>(5, 1), task));
-  using Ansor = recipes::Ansor<spaces::MultiLevelTiling, measurers::Simulated>;
+  using Ansor = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::Simulated>;
   CHECK(test::searched_trace(test::small_parts<Ansor>(5, 1), task) ==
         test::searched_trace(test::small_parts<LoweredTwice<Ansor>>(5, 1), task));
 }

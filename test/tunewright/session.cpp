@@ -35,7 +35,7 @@ std::vector<std::uint64_t> keys(const auto& batch) {
 
 /// Makes the model what the table is, whatever was measured.
 struct TaskBound {
-  static constexpr bool needs_labels_of_task = true;
+  static constexpr bool is_task_bound = true;
   void update(toy::Linear& model, const FeatureBatch&, std::span<const float>, std::span<const std::uint32_t>) {
     model.weights = {-3, -3.2, -2, -0.4, 0.5, 0.4, 0.2, 0.1, 17.3};  // the cost of the table, in milliseconds
   }
@@ -373,6 +373,22 @@ TEST_CASE("a task's first batch is not chosen by a model that knows other tasks 
   TaskBound{}.update(taught.model, {}, {}, {});
   Session<Recipe> only(taught, toy::task("a", 1));
   CHECK(only.ask(4).front().config == toy::best);  // nothing was measured that it could have been trained anew on
+}
+
+TEST_CASE("during the warm-up batches are random, whether the model says that it has learned or not") {
+  struct Untold : toy::Evolution {
+    static void set_adaptation(adaptations::Refit& refit) { refit.warmup_candidates = 8; }
+  };
+  Parts<Untold> parts;
+  Session<Untold> session(parts, toy::task());
+  CHECK(session.warmup() == 9);
+  for (const std::size_t left : {5U, 1U, 0U}) {
+    const auto batch = session.ask(4);
+    CHECK_FALSE(std::isfinite(batch.front().predicted));
+    session.tell(batch, measured(batch));
+    CHECK(session.warmup() == left);
+  }
+  CHECK(std::isfinite(session.ask(4).front().predicted));
 }
 
 TEST_CASE("a draft guides the first round") {

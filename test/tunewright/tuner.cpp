@@ -223,7 +223,9 @@ TEST_CASE("a run's status says whether the model learns from it") {
   CHECK(learning.run(toy::task(), {.trials = 1}).status.learns);
   CHECK(learning.run(toy::task(), {.trials = 1}).status.warmup == 0);
   learning.parts().adaptation.warmup_candidates = 7;
-  CHECK(learning.run(toy::task(), {.trials = 1}).status.warmup == 7);
+  CHECK(learning.run(toy::task(), {.trials = 5}).status.warmup == 8);
+  CHECK(learning.run(toy::task("another", 2), {.trials = 5}).status.warmup == 3);  // five of the first one are known
+  CHECK(learning.run(toy::task("a third", 3), {.trials = 1}).status.warmup == 0);
   Tuner<toy::RandomSearch> random;
   CHECK_FALSE(random.run(toy::task(), {.trials = 1}).status.learns);
 }

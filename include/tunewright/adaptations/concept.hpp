@@ -25,11 +25,11 @@ concept AdaptationFor =
     CostModel<M> && requires(A& adaptation, M& model, const FeatureBatch& x, std::span<const float> y,
                              std::span<const std::uint32_t> group) { adaptation.update(model, x, y, group); };
 
-/// Refinement, found by detection: an adaptation that makes models which know the tasks that they were trained on and
-/// no others, and says so by `static constexpr bool needs_labels_of_task = true`. Sessions then choose the first batch
-/// of a task without the model if the tuner has trained it on other tasks.
+/// Refinement, found by detection: an adaptation whose models know the tasks that they were trained on and no others,
+/// and that says so by `static constexpr bool is_task_bound = true`. If the tuner has trained the model on other tasks,
+/// sessions choose the first batch of a task without it, by the draft or at random.
 template <class A>
-concept TaskBoundAdaptation = requires { requires A::needs_labels_of_task; };
+concept TaskBoundAdaptation = requires { requires A::is_task_bound; };
 
 /// Number of labelled programs that an adaptation leaves unused until there are more: its optional member
 /// `warmup_candidates`.

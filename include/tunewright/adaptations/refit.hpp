@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
 
 #include "tunewright/adaptations/concept.hpp"
 #include "tunewright/core/require.hpp"
@@ -11,6 +14,7 @@ namespace tunewright::adaptations {
 /// Trains the model from scratch on all measurements so far.
 ///
 ///   fit when  candidates now > warmup_candidates, and
+///             tasks now > tasks at the last fit, or
 ///             (candidates now) - (candidates at the last fit)  >=  min_growth * (candidates at the last fit)
 ///
 /// `min_growth` = 0 fits after every batch, as Ansor does; 0.2 is what Ansor and MetaSchedule call adaptive training
@@ -23,22 +27,26 @@ namespace tunewright::adaptations {
 /// Determinism: that of the model.
 /// Errors:      `std::invalid_argument` for a negative `min_growth`; errors of the model.
 struct Refit {
-  static constexpr bool needs_labels_of_task = true;
+  static constexpr bool is_task_bound = true;
 
   double min_growth = 0;              ///< share of new candidates that triggers a fit, at least 0
-  std::size_t warmup_candidates = 0;  ///< no fit before there are more than these; until then, choice is random
+  std::size_t warmup_candidates = 0;  ///< no fit until more candidates than these, of all tasks, are measured
 
   std::size_t fitted_candidates = 0;  ///< run-time state: N of the last fit
+  std::size_t fitted_tasks = 0;       ///< run-time state: tasks of the last fit
 
   template <CostModel M>
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(min_growth >= 0, "Refit", "min_growth", min_growth, "a share, 0 to fit after every batch");
     if (y.size() <= warmup_candidates) return;
+    const std::size_t tasks = std::set<std::uint32_t>(group.begin(), group.end()).size();
     const bool shrunk = y.size() < fitted_candidates;  // another session's data
     const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
-    if (!shrunk && growth < min_growth * static_cast<double>(fitted_candidates)) return;
+    const bool grown = growth >= min_growth * static_cast<double>(fitted_candidates);
+    if (!shrunk && !grown && tasks <= fitted_tasks) return;
     model.fit(x, y, group);
     fitted_candidates = y.size();
+    fitted_tasks = tasks;
   }
 };
 

@@ -40,7 +40,7 @@ struct RunStatus {
   Task task{};
   Budget budget{};
   bool learns = false;                                   ///< the recipe's model learns from the measurements
-  std::size_t warmup = 0;                                ///< but not before there are more than these
+  std::size_t warmup = 0;                                ///< measurements that this takes before the first training
   std::size_t trials = 0;                                ///< measured and recalled
   std::size_t recalled = 0;                              ///< of these, recalled from journals
   std::size_t rounds = 0;                                ///< finished in this run

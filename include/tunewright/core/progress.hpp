@@ -148,10 +148,10 @@ TUNEWRIGHT_INLINE std::string Progress::too_few_rounds(const RunStatus& status) 
            std::to_string(std::max<std::size_t>(1, trials / (4 * tasks))) + " or less";
   }
   if (!status.learns || status.recalled > 0 || trials < 2) return {};
-  if (trials <= status.warmup) {
-    return std::to_string(trials) + " trials are no more than the " + std::to_string(status.warmup) +
-           " after which the model begins to learn, so it chooses none; give more trials, or the adaptation fewer "
-           "warmup_candidates";
+  if (trials <= (status.warmup + batch - 1) / batch * batch && status.warmup > 0) {
+    return "the model learns from " + std::to_string(status.warmup) + " measurements on, so it chooses none of " +
+           std::to_string(trials) + " trials in batches of " + std::to_string(batch) +
+           "; give more trials, or the adaptation fewer warmup_candidates";
   }
   if (trials >= 2 * batch) return {};
   const std::string budget = std::to_string(trials) + " trials in batches of " + std::to_string(batch);

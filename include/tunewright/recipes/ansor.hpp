@@ -19,7 +19,9 @@ namespace tunewright::recipes {
 ///
 /// Paper:    Zheng et al., Ansor: Generating High-Performance Tensor Programs for Deep Learning, OSDI 2020; settings of
 ///           its released code.
-/// Deviates: as its parts. `MultiTaskTuner` with `schedulers::Gradient` searches a network, as the paper does.
+/// Deviates: as its parts; batches of the warm-up, and the first one of every task, are random, where its code evolves
+///           by random scores or by trees of other tasks. `MultiTaskTuner` with `schedulers::Gradient` searches a
+///           network, as the paper does.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Ansor {
   using space = Space;
@@ -41,7 +43,7 @@ struct Ansor {
     trees.learning_rate = 0.2F;
     trees.gamma = 1e-3F;
   }
-  /// The first 100 trials are random.
+  /// Trees learn once more than 100 trials, of all tasks together, are known; batches until then are random.
   static void set_adaptation(adaptations::Refit& refit) { refit.warmup_candidates = 100; }
 };
 

@@ -14,8 +14,8 @@ namespace tunewright::recipes {
 ///
 /// Paper:    Shao et al., Tensor Program Optimization with Probabilistic Programs, NeurIPS 2022; settings of its
 ///           released code.
-/// Deviates: the space is a parameter; the rules of `spaces::MultiLevelTiling` replace the modules that users write;
-///           trees guide from the second batch on, there from 100 measurements; as its parts.
+/// Deviates: the space is a parameter; the rules of `spaces::MultiLevelTiling` replace the modules that users write; as
+///           its parts.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct MetaSchedule : Ansor<Space, Measurer> {
   /// Up to ten further parents replace one that cannot be mutated.

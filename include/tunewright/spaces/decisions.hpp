@@ -52,7 +52,7 @@ struct MutationWeights {
 inline constexpr MutationWeights gpu_mutation_weights{0.90, 0.05, 0.05, 0.10, 0.05};
 
 /// Changes one decision: draws the kind by weight among those present, then one decision of that kind. Returns false if
-/// nothing changed or a tile became too large.
+/// nothing changed; see `mutate_tile` and `mutate_block_split` for changes of tiles that are not accepted.
 bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng);
 
 }  // namespace tunewright::spaces::decisions

@@ -81,7 +81,7 @@ struct Drawing {
 /// Models:      SearchSpace. Program: `loops::LoopNest`.
 /// Errors:      `std::invalid_argument` if the task has no graph, the generator finds no sketch, or an option is out of
 ///              range.
-/// Cost:        some microseconds per sample or mutation once the sketches are generated. A sample is checked by its
+/// Cost:        some microseconds per sample or mutation once the sketches are generated. Both are checked by their
 ///              summary, and lowered only if the summary is not sufficient.
 /// Determinism: a function of the arguments.
 template <SketchGenerator Generator>
@@ -92,7 +92,7 @@ struct SketchSpace {
 
   Generator generator = {};
   unsigned max_tries = 24;       ///< draws of decisions per sample, at least 1
-  double min_utilisation = 0.8;  ///< a draw or mutation with a lower utilisation of the machine is repeated; in [0, 1]
+  double min_utilisation = 0.8;  ///< draws that use less of the machine are repeated, mutations refused; in [0, 1]
 
   [[nodiscard]] std::optional<config_type> sample(const Task& task, Rng& rng) const {
     return sketching::draw(sketches(task), task, {max_tries, min_utilisation}, cache->summarizers, rng);
@@ -217,7 +217,6 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> mutate(const schedule::Sched
   check(drawing);
   schedule::Schedule changed = candidate;
   if (!decisions::mutate_one(changed.steps, target, rng)) return std::nullopt;
-  if (drawing.min_utilisation == 0) return changed;
   try {
     auto summarize = summarizers.lease();
     const double used = utilisation_of(changed, target, summarize(changed));

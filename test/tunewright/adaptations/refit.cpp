@@ -42,6 +42,21 @@ TEST_CASE("adaptive training waits for a fifth more candidates") {
   CHECK(model.fits == std::vector<std::size_t>{100, 120, 144, 20});
 }
 
+TEST_CASE("a task that the last fit had nothing of is fitted at once") {
+  Counting model;
+  adaptations::Refit refit{.min_growth = 0.5};
+  const auto feed_groups = [&](const std::vector<std::uint32_t>& group) {
+    FeatureBatch x(1);
+    for (std::size_t i = 0; i < group.size(); ++i) x.append_program(std::array{0.0F});
+    refit.update(model, x, std::vector<float>(group.size()), group);
+  };
+  feed_groups({0, 0, 0, 0});
+  feed_groups({0, 0, 0, 0, 0});
+  CHECK(model.fits == std::vector<std::size_t>{4});
+  feed_groups({0, 0, 0, 0, 0, 1});
+  CHECK(model.fits == std::vector<std::size_t>{4, 6});
+}
+
 TEST_CASE("nothing is fitted during the warm-up, whose candidates are part of the first fit") {
   Counting model;
   adaptations::Refit refit{.warmup_candidates = 100};

@@ -138,11 +138,13 @@ TEST_CASE("a budget of fewer trials than two batches is warned of, with a better
   CHECK(Progress::too_few_rounds(status).empty());
   status.budget = {.trials = 100, .batch = 10};
   CHECK(Progress::too_few_rounds(status).empty());
-  status.warmup = 100;
+  status.warmup = 101;
   CHECK(Progress::too_few_rounds(status) ==
-        "100 trials are no more than the 100 after which the model begins to learn, so it chooses none; give more "
+        "the model learns from 101 measurements on, so it chooses none of 100 trials in batches of 10; give more "
         "trials, or the adaptation fewer warmup_candidates");
-  status.budget.trials = 101;
+  status.budget.trials = 110;  // learned from after eleven batches
+  CHECK_FALSE(Progress::too_few_rounds(status).empty());
+  status.budget.trials = 111;
   CHECK(Progress::too_few_rounds(status).empty());
   status.warmup = 0;
   status.budget = {.trials = 64};

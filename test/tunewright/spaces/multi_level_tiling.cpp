@@ -536,6 +536,7 @@ TEST_CASE("mutations leave no more threads idle than the least utilisation, or t
       return spaces::utilisation(space.lower(task, s), task.target);
     };
     std::optional<schedule::Schedule> good = space.sample(task, rng), bad = any.sample(task, rng);
+    REQUIRE(used(*good) >= 0.8);
     for (int i = 0; i < 12; ++i) {
       if (auto changed = space.mutate(task, *good, rng); changed && space.feasible(task, *changed)) {
         CHECK(used(*changed) >= 0.8);
@@ -543,7 +544,11 @@ TEST_CASE("mutations leave no more threads idle than the least utilisation, or t
       }
       if (auto changed = any.mutate(task, *bad, rng); changed && any.feasible(task, *changed)) {
         idle += used(*changed) < 0.8 ? 1 : 0;
-        if (used(*changed) < 0.8) from_idle += space.mutate(task, *changed, rng).has_value() ? 1 : 0;
+        if (used(*changed) < 0.8) {
+          const auto next = space.mutate(task, *changed, rng);
+          from_idle += next ? 1 : 0;
+          if (next) CHECK(used(*next) >= std::min(0.8, used(*changed)));
+        }
         bad = std::move(changed);
       }
     }

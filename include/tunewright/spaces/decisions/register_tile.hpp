@@ -258,10 +258,13 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
   for (std::size_t s = 0; s < splits.size(); ++s) splits[s]->factors = std::move(best[s]);
 }
 
-/// Moves a factor from one part of a split to another, or redraws the split. Of the changed tiles, those that keep the
-/// core busier are preferred as in a draw: the tile is accepted with probability (busy_share after / before)^5, where a
-/// draw is the best of `register_tile_draws`. A chain of mutations would otherwise leave what draws are like: most
-/// changes of a good register tile make it slow. Returns false if no try was accepted.
+/// Moves a factor from one part of a split to another, or redraws the split. Returns false if no try was accepted.
+///
+///   P(accept) = min(1, (busy_share after / before)^5)
+///
+/// Draws are the best of `register_tile_draws`, so they have a density that grows with about this power. If every change
+/// within the registers were accepted, mutations would leave what draws are like, since most changes of a good register
+/// tile make it slow. Stages that read once are bound by memory, so their changes are all accepted.
 inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
   constexpr unsigned tries = 8;
   constexpr double redraw_share = 0.25;
@@ -276,6 +279,7 @@ inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& ta
     }
     if (split == before) continue;
     if (split.inner != LoopKind::Serial && !fits_registers(register_tile(steps, split.stage, target), target)) continue;
+    if (reads_once(steps, split.stage, target)) return true;
     if (rng.uniform() < std::pow(busy_share(steps, split.stage, target) / busy, register_tile_draws - 1)) return true;
   }
   split = before;
