@@ -21,7 +21,8 @@ namespace tunewright::samplers {
 /// Shapes:      score [P]; result [min(n, P)], greedy part first.
 /// Cost:        O(P log P + L).
 /// Determinism: the generator draws only the random part; among equal scores the first in the pool.
-/// Errors:      `std::invalid_argument` for an `epsilon` outside [0, 1], and unless there is one score or label per program.
+/// Errors:      `std::invalid_argument` for an `epsilon` outside [0, 1], and unless there is one score or label per
+///              program.
 /// Deviates:    Ansor draws the random part from its random first population; here it comes from the rest of the pool.
 ///              Its code rounds the share down for each batch of 64, which makes 3; here it is the share of all trials,
 ///              so that small batches have a random trial now and then. A candidate scored -infinity is chosen only if

@@ -26,7 +26,8 @@ using program_t = typename S::program_type;
 /// - `program_type`: what a measurer takes.
 /// - `sample(task, rng)`: a random configuration, or `nullopt` if this draw failed. Throws only if the
 ///   space has no configuration at all.
-/// - `mutate(task, config, rng)`: a neighbour of `config`, or `nullopt` if the change was illegal or the space has no use for it.
+/// - `mutate(task, config, rng)`: a neighbour of `config`, or `nullopt` if the change was illegal or the space has no
+///   use for it.
 /// - `feasible(task, config)`: checks static limits, without compiler or device.
 /// - `key(config)`: a hash: equal for configurations of the same program, the same in every run and
 ///   on every platform. `StableHash` gives such keys.

@@ -262,9 +262,9 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
 ///
 ///   P(accept) = min(1, (busy_share after / before)^5)
 ///
-/// Draws are the best of `register_tile_draws`, so they have a density that grows with about this power. If every change
-/// within the registers were accepted, mutations would leave what draws are like, since most changes of a good register
-/// tile make it slow. Stages that read once are bound by memory, so their changes are all accepted.
+/// Draws are the best of `register_tile_draws`, so they have a density that grows with about this power. If every
+/// change within the registers were accepted, mutations would leave what draws are like, since most changes of a good
+/// register tile make it slow. Stages that read once are bound by memory, so their changes are all accepted.
 inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
   constexpr unsigned tries = 8;
   constexpr double redraw_share = 0.25;
