@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,12 @@
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/print.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
+#include "tunewright/reference/evaluate.hpp"
 #include "tunewright/reference/random_inputs.hpp"
+#include "tunewright/schedule/json.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 
 namespace {
@@ -69,6 +74,35 @@ TEST_CASE("random schedules of every operator compute what the reference does, o
   const test::ProgramTally tally = check_all(11, 8, 1);
   MESSAGE(tally.to_string());
   CHECK(tally.checked() >= 2000);
+  CHECK(tally.wrong() == 0);
+}
+
+TEST_CASE("products of bytes are summed over all lanes, whatever instruction multiplies them") {
+  auto graph = std::make_shared<program::ComputeGraph>();
+  const program::Tensor a = graph->input("A", {2, 24}, program::ScalarType::UInt8);
+  const program::Tensor b = graph->constant("B", {24, 5}, program::ScalarType::Int8);
+  namespace ops = program::operators;
+  ops::cast(*graph, ops::relu(*graph, ops::matmul(*graph, a, b)), program::ScalarType::UInt8);
+  const char* const steps = R"([
+      ["compute_location",3,["inline"],0],["split",2,2,[1,24],24,-1,"serial"],["rfactor",2,3],
+      ["rfactor",5,4],["annotate",2,2,"vectorized"],["fuse",2,[0,1],2,true],["annotate",2,3,"parallel"],
+      ["compute_location",2,["root",[4,0],[4,1]],0],["annotate",5,3,"vectorized"],
+      ["fuse",5,[0,1,2],1,true],["annotate",5,4,"parallel"],
+      ["compute_location",5,["root",[2,3],[4,0],[4,1]],1],["reorder",6,[0,1,2,4,3]],
+      ["annotate",6,3,"vectorized"],["fuse",6,[0,1,2],1,true],["annotate",6,5,"parallel"],
+      ["unroll_limit",6,[0,16,64,512],2],["compute_location",6,["root",[5,4],[2,3],[4,0],[4,1]],2]])";
+  Rng rng(1);
+  const reference::Tensors inputs = reference::random_inputs(*graph, rng);
+  const reference::Tensors expected = reference::evaluate(*graph, inputs);
+  test::ProgramTally tally;
+  const Target host = host_target().with_threads(2);
+  for (const Isa isa : {Isa::Sse42, Isa::Avx2, Isa::Avx512}) {
+    if (!contains(host.isa, isa)) continue;
+    const Task task = program::make_task("bytes", graph, host.with_isa(isa));
+    codegen::LlvmCompiler compiler(task.target);
+    check(task, {graph, schedule::steps_from_json(steps)}, inputs, expected, compiler, tally);
+  }
+  CHECK(tally.checked() >= 1);
   CHECK(tally.wrong() == 0);
 }
 

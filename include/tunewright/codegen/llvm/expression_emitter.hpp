@@ -57,6 +57,9 @@ class ExpressionEmitter {
   }
   /// Reduces all lanes of `v`, pairwise.
   [[nodiscard]] llvm::Value* across_lanes(program::Combiner combiner, program::ScalarType type, llvm::Value* v) {
+    // LLVM 19 makes dot products of bytes (vpdpbusd) of halves that are added as below, but leaves out three of the four
+    // lanes of their result.
+    if (combiner == program::Combiner::Sum && v->getType()->isIntOrIntVectorTy()) return builder_.CreateAddReduce(v);
     auto width = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
     const unsigned saved = context_.lanes;
     for (; width > 1; width /= 2) {
