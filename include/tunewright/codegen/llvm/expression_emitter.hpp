@@ -57,8 +57,8 @@ class ExpressionEmitter {
   }
   /// Reduces all lanes of `v`, pairwise.
   [[nodiscard]] llvm::Value* across_lanes(program::Combiner combiner, program::ScalarType type, llvm::Value* v) {
-    // LLVM 19 makes dot products of bytes (vpdpbusd) of halves that are added as below, but leaves out three of the four
-    // lanes of their result.
+    // Where products of bytes are added by halves, as below, LLVM 19 makes a dot product (vpdpbusd) and takes only one
+    // of its four lanes.
     if (combiner == program::Combiner::Sum && v->getType()->isIntOrIntVectorTy()) return builder_.CreateAddReduce(v);
     auto width = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
     const unsigned saved = context_.lanes;
