@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,13 @@ inline Operators unseen_operators() {
        ops::batch_matmul_graph({.batch = 12, .m = 197, .n = 197, .k = 64, .transpose_b = true})},
       {"matmul_8x2048x2048", ops::matmul_graph({.m = 8, .n = 2048, .k = 2048})},
       {"transposed_conv4x4_16", transposed_conv()}};
+}
+
+/// The set that `--operators` names, "known" or "unseen". Throws `std::invalid_argument` for another name.
+inline Operators chosen_operators(const study::Options& options, const std::string& otherwise) {
+  const std::string set = options.text("operators", otherwise);
+  if (set != "unseen" && set != "known") throw std::invalid_argument("--operators=" + set + ": give unseen or known");
+  return set == "unseen" ? unseen_operators() : known_operators();
 }
 
 /// Those that models are pretrained on, of neither set.

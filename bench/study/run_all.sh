@@ -43,7 +43,7 @@ options_of() {
   esac
 }
 
-todo=
+unfinished=
 for study in "$build"/study_*; do
   [ -x "$study" ] && [ -f "$study" ] || continue
   name=$(basename "$study")
@@ -51,15 +51,15 @@ for study in "$build"/study_*; do
   if [ -f "$out/$name.done" ] && [ "$(cat "$out/$name.done")" = "$*" ]; then
     echo "$name: finished before" >&2
   else
-    todo="$todo $name"
+    unfinished="$unfinished $name"
   fi
 done
 
 start=$(date +%s)
 failed=
-left=$(echo "$todo" | wc -w)
+left=$(echo "$unfinished" | wc -w)
 all=$left
-for name in $todo; do
+for name in $unfinished; do
   used=$((($(date +%s) - start) / 60))
   share=$(((minutes - used) / left))
   [ "$share" -ge 1 ] || share=1

@@ -90,15 +90,17 @@ Times times_of(const Task& task, Measurer& measurer, std::size_t programs, Rng r
 }
 
 void add_speeds(const std::string& name, const Times& times, study::TaskCounters& counters) {
+  const auto least = [](const std::vector<double>& seconds) {
+    return *std::min_element(seconds.begin(), seconds.end());
+  };
   double fastest = std::numeric_limits<double>::infinity();
-  for (const auto& [mutations, seconds] : times)
-    fastest = std::min(fastest, *std::min_element(seconds.begin(), seconds.end()));
+  for (const auto& [mutations, seconds] : times) fastest = std::min(fastest, least(seconds));
   for (const auto& [mutations, seconds] : times) {
     double logs = 0;
     for (const double time : seconds) logs += std::log(fastest / time);
     const std::string at = "@" + std::to_string(mutations);
     counters["speed" + at][name] = std::exp(logs / static_cast<double>(seconds.size()));
-    counters["fastest" + at][name] = fastest / *std::min_element(seconds.begin(), seconds.end());
+    counters["fastest" + at][name] = fastest / least(seconds);
   }
 }
 
@@ -121,13 +123,10 @@ study::TaskCounters measured(const study::Options& options, const bench::Operato
 int main(int argc, char** argv) {
   return study::run(argc, argv, {.name = "mutations", .seeds = 3}, [](const study::Study& study) {
     const study::Options& options = study.options();
-    const std::string operators = options.text("operators", "known");
-    if (operators != "known" && operators != "unseen")
-      throw std::invalid_argument("--operators=" + operators + ": give known or unseen");
+    const bench::Operators chosen = bench::chosen_operators(options, "known");
     if (options.number("programs", 32) == 0) throw std::invalid_argument("--programs=0: give at least 1");
-    const bench::Operators chosen = operators == "known" ? bench::known_operators() : bench::unseen_operators();
     for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
-      study::add_of_tasks(options, "unguided", operators, seed,
+      study::add_of_tasks(options, "unguided", options.text("operators", "known"), seed,
                           [=](benchmark::State&) { return measured(options, chosen, seed); });
   });
 }

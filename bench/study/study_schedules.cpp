@@ -10,8 +10,6 @@
 
 #include <concepts>
 #include <memory>
-#include <stdexcept>
-#include <string>
 
 #include "chosen_machine.hpp"
 #include "operators.hpp"
@@ -19,23 +17,13 @@
 #include "schedule_recipes.hpp"
 #include "tunewright/study/study.hpp"
 
-namespace {
-
 using namespace tunewright;
 using namespace tunewright::bench;
-
-Operators operators(const study::Options& options) {
-  const std::string set = options.text("operators", "unseen");
-  if (set != "unseen" && set != "known") throw std::invalid_argument("--operators=" + set + ": give unseen or known");
-  return set == "unseen" ? unseen_operators() : known_operators();
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   return study::run(argc, argv, {.name = "schedules", .seeds = 5}, [](study::Study& study) {
     with_chosen_machine(study.options(), [&]<class M>(const Target& target, const M& measurer) {
-      const auto searched = problems(operators(study.options()), study.options(), target, measurer);
+      const auto searched = problems(chosen_operators(study.options(), "unseen"), study.options(), target, measurer);
       const Budget budget = bench::budget(study.options());
       if constexpr (std::same_as<M, measurers::OrcJit>) {
         const auto pretrained = std::make_shared<Pretrained>(study.options(), target);

@@ -375,7 +375,7 @@ TEST_CASE("a task's first batch is not chosen by a model that knows other tasks 
   CHECK(only.ask(4).front().config == toy::best);  // nothing was measured that it could have been trained anew on
 }
 
-TEST_CASE("during the warm-up batches are random, whether the model says that it has learned or not") {
+TEST_CASE("during the warm-up batches are random, also with a model that does not say whether it has learned") {
   struct Untold : toy::Evolution {
     static void set_adaptation(adaptations::Refit& refit) { refit.warmup_candidates = 8; }
   };

@@ -148,7 +148,7 @@ TUNEWRIGHT_INLINE std::string Progress::too_few_rounds(const RunStatus& status) 
            std::to_string(std::max<std::size_t>(1, trials / (4 * tasks))) + " or less";
   }
   if (!status.learns || status.recalled > 0 || trials < 2) return {};
-  if (trials <= (status.warmup + batch - 1) / batch * batch && status.warmup > 0) {
+  if (trials <= (status.warmup + batch - 1) / batch * batch) {  // whole batches
     return "the model learns from " + std::to_string(status.warmup) + " measurements on, so it chooses none of " +
            std::to_string(trials) + " trials in batches of " + std::to_string(batch) +
            "; give more trials, or the adaptation fewer warmup_candidates";

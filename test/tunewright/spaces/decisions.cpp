@@ -213,7 +213,7 @@ TEST_CASE("draws stay within domains and the register file, mutations too") {
   }
 }
 
-TEST_CASE("tiles keep the core as busy after many mutations as when they were drawn") {
+TEST_CASE("tiles keep the core about as busy after many mutations as when they were drawn") {
   const auto busy = [](const std::vector<Step>& steps) { return decisions::busy_share(steps, 2, avx2()); };
   double drawn = 0, mutated = 0;
   int changed = 0;

@@ -92,7 +92,7 @@ Orders orders_in_sketches(const Task& task) {
   }
   return all;
 }
-/// Those of a product of inputs, with AVX2: vectors of eight.
+/// Orders of axes in the sketches of a product of inputs, with AVX2: vectors have eight lanes.
 Orders permuted_axes(const ProductOf& p, bool with_relu = false) {
   const Task task = task_of([&](auto& g) {
     const auto a = p.transpose_a ? g.input("A", {p.k, p.m}) : g.input("A", {p.m, p.k});
