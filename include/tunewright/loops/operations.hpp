@@ -17,10 +17,11 @@ struct BodyOperations {
   double functions = 0;       ///< exp, tanh, ...
   double arithmetic = 0;      ///< additions, subtractions, multiplications and divisions of floats only
   bool multiply_add = false;  ///< the combiner's addition can be fused with the body's multiplication
-  /// The simple operations that pad factors of a sum with zeros; `eliminate_padding` removes them if padding does not
-  /// differ between lanes.
-  double padding = 0;
-  std::uint64_t padding_axes = 0;  ///< axes that determine the padding, by bit; bit 63: any axis from the 64th on
+  /// The simple operations that take no vectors if they do not differ between lanes: conditions of selections by
+  /// indices, which are computed once for all lanes, and selections that pad factors of a sum with zeros, which
+  /// `eliminate_padding` removes.
+  double conditions = 0;
+  std::uint64_t condition_axes = 0;  ///< axes that determine them, by bit; bit 63: any axis from the 64th on
   [[nodiscard]] double all() const noexcept { return simple + divisions + functions; }
   /// The number of simple operations if a multiply-add counts as one.
   [[nodiscard]] double simple_fused() const noexcept { return simple - (multiply_add ? 1 : 0); }
@@ -28,7 +29,7 @@ struct BodyOperations {
 
 namespace detail {
 
-void count_padding(const program::Expr& body, BodyOperations& count);
+void count_conditions(const program::Expr& body, bool in_sum, BodyOperations& count);
 
 }  // namespace detail
 
@@ -43,18 +44,27 @@ void count_padding(const program::Expr& body, BodyOperations& count);
 
 namespace tunewright::loops::detail {
 
-TUNEWRIGHT_INLINE void count_padding(const program::Expr& body, BodyOperations& count) {
+TUNEWRIGHT_INLINE void count_conditions(const program::Expr& body, bool in_sum, BodyOperations& count) {
+  using program::Op;
+  program::visit(body, [&](const program::ExprNode& node) {
+    if (node.op != Op::Select) return;
+    BodyOperations own;
+    bool depends_on_data = false;
+    program::visit(node.args[0], [&](const program::ExprNode& part) {
+      depends_on_data = depends_on_data || part.op == Op::Load;
+      if (part.op != Op::Constant && part.op != Op::Cast && part.op != Op::Index) ++own.conditions;
+      program::for_each_variable(
+          part.index, [&](program::Var axis) { own.condition_axes |= std::uint64_t{1} << (axis < 63 ? axis : 63); });
+    });
+    if (depends_on_data) return;
+    count.conditions += own.conditions;
+    count.condition_axes |= own.condition_axes;
+  });
+  if (!in_sum) return;
   std::vector<program::Expr> factors;
   add_factors(body, factors);
-  for (const program::Expr& factor : factors) {
-    const auto conditions = padding_conditions(factor);
-    if (!conditions) continue;
-    count.padding += 2 * static_cast<double>(conditions->size());  // comparisons, conjunctions, and the select
-    for (const program::IndexExpr& condition : *conditions) {
-      program::for_each_variable(
-          condition, [&](program::Var axis) { count.padding_axes |= std::uint64_t{1} << (axis < 63 ? axis : 63); });
-    }
-  }
+  for (const program::Expr& factor : factors)
+    if (padding_conditions(factor)) ++count.conditions;  // the selection
 }
 
 }  // namespace tunewright::loops::detail
@@ -91,8 +101,9 @@ TUNEWRIGHT_INLINE BodyOperations operations(const Statement& statement) {
     const bool sum = op.combiner == program::Combiner::Sum;
     if ((sum || op.combiner == program::Combiner::Product) && program::is_float(op.type)) ++count.arithmetic;
     count.multiply_add = sum && body->op == Op::Multiply;
-    if (sum) detail::count_padding(body, count);
   }
+  detail::count_conditions(body, statement.kind == Statement::Kind::Update && op.combiner == program::Combiner::Sum,
+                           count);
   return count;
 }
 

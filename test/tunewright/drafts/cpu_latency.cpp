@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -11,6 +13,7 @@
 #include "tunewright/drafts/symbol_analyzer.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/pad.hpp"
 
 using namespace tunewright;
 using namespace tunewright::drafts;
@@ -131,6 +134,45 @@ TEST_CASE("padding that all lanes share costs nothing, padding that differs betw
   CHECK(patiently(false) == doctest::Approx(192 * (2.5 + 1 / 4.0) + 64 * 8 * 1.5 + steps * 0.5));
   CHECK(CpuAnalysis().roof(nest(true), core(), {}).peak_cycles == 192 / 2.0);
   CHECK(CpuAnalysis().roof(nest(false), core(), {}).peak_cycles == 192 * (1 + 4) / 2.0);
+}
+
+TEST_CASE("conditions that all lanes share take no vectors") {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {64, 8});
+  (void)program::operators::pad(*g, x, {.before = {1, 0}, .after = {1, 0}, .name = "padded"});
+  // A choice and a load at half a cycle, two comparisons and a conjunction at an eighth each, a store, a step.
+  const loops::LoopNest nest = scheduled(g, [](ScheduleBuilder& s) { s.vectorize(1, 1); });
+  CHECK(cycles(nest, core()) == doctest::Approx(66 * (0.5 + 0.5 / 4 + 3 / 8.0 + 1 + 0.5)));
+}
+
+TEST_CASE("neighbouring windows of an unrolled sum load what they share once, if registers hold it") {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {50, 8});
+  const auto w = g->input("w", {3, 8});
+  g->reduce("y", {{"i", 48}, {"c", 8}}, {{"r", 3}}, program::Combiner::Sum,
+            [&](auto i, auto r) { return x(i[0] + r[0], i[1]) * w(r[0], i[1]); });
+  CpuCore patient;
+  patient.update_latency_cycles = 0;
+  const auto patiently = [&](std::int64_t rows, std::int64_t unroll_limit) {
+    const loops::LoopNest nest = scheduled(g, [&](ScheduleBuilder& s) {
+      const auto places = s.split(2, 0, {rows});
+      s.reorder(2, {places[0], 2, places[1], 1});
+      s.unroll(2, places[1]);
+      s.vectorize(2, 1);
+      s.unroll_limit(2, unroll_limit);
+    });
+    return CpuAnalysis().cycles(nest, core(), patient);
+  };
+  const auto expected = [](double rows, double loads) {
+    const double computing = rows / 2, loading = loads / 2, entry = rows / 2 + rows;
+    const double tile = std::max(computing, loading) + std::min(computing, loading) / 4;
+    return 48 / rows * (3 * tile + entry + 0.5);
+  };
+  // Four places: four elements of x and one of w a tap, of which three taps share six and three.
+  CHECK(patiently(4, 11) == doctest::Approx(expected(4, 5)));
+  CHECK(patiently(4, 12) == doctest::Approx(expected(4, (6 + 3) / 3.0)));
+  // Twelve accumulators leave no registers for twelve elements.
+  CHECK(patiently(12, 36) == doctest::Approx(expected(12, 13)));
 }
 
 TEST_CASE("what does not fit a cache is fetched again") {

@@ -4,11 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <memory>
 #include <variant>
 
 #include "support/padded_sum.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/pad.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 using namespace tunewright;
@@ -38,8 +40,8 @@ TEST_CASE("a product is one multiply-add and pads nothing") {
   CHECK(found.simple == 2);
   CHECK(found.simple_fused() == 1);
   CHECK(found.arithmetic == 2);
-  CHECK(found.padding == 0);
-  CHECK(found.padding_axes == 0);
+  CHECK(found.conditions == 0);
+  CHECK(found.condition_axes == 0);
 }
 
 TEST_CASE("padding of a factor: comparisons, what joins them, and the choice, decided by the place and the tap") {
@@ -48,6 +50,25 @@ TEST_CASE("padding of a factor: comparisons, what joins them, and the choice, de
   s.compute_inline(2);
   const loops::BodyOperations found = operations_of_sum(loops::lower(s.schedule()));
   CHECK(found.simple == 6);
-  CHECK(found.padding == 4);
-  CHECK(found.padding_axes == 0b101);  // axes i, c, r
+  CHECK(found.conditions == 4);
+  CHECK(found.condition_axes == 0b101);  // axes i, c, r
+}
+
+TEST_CASE("conditions on indices are counted apart from their selection, conditions on data are not") {
+  program::ComputeGraph g;
+  const auto x = g.input("x", {64});
+  const auto operations = [&](const program::Tensor& y) {
+    loops::Statement statement;
+    statement.op = std::make_shared<program::Operator>(g.op(y.id));
+    return loops::operations(statement);
+  };
+  const auto padded = operations(program::operators::pad(g, x, {.before = {1}, .after = {1}, .name = "padded"}));
+  CHECK(padded.simple == 4);
+  CHECK(padded.conditions == 3);
+  CHECK(padded.condition_axes == 0b1);
+  const auto clipped = operations(g.compute("clipped", {{"i", 64}}, [&](auto i) {
+    return select(program::Expr(0.0) < x(i[0]), x(i[0]), program::Expr(0.0));
+  }));
+  CHECK(clipped.simple == 2);
+  CHECK(clipped.conditions == 0);
 }

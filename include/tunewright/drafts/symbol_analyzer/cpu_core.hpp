@@ -25,6 +25,7 @@ struct CpuCore {
   double vectors_per_cycle = 2;      ///< arithmetic; a multiply-add is one
   double division_cycles = 8;        ///< per vector
   double function_cycles = 20;       ///< exp, tanh, ...
+  double condition_cycles = 0.125;   ///< per operation of a condition that all lanes share; many leave inner loops
   double loads_per_cycle = 2;        ///< vectors
   double stores_per_cycle = 1;       ///< vectors
   double update_latency_cycles = 4;  ///< between dependent updates of one accumulator

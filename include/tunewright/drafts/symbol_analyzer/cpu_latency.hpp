@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <utility>
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
@@ -35,6 +37,7 @@ struct CpuSymbols {
   bool fits = true;                ///< whether accumulators and two operands fit the registers
   double runs_in_registers = 1;    ///< executions of the tile between loading and storing its accumulators
   double operations = 1;           ///< simple operations per element; a multiply-add is one
+  double conditions = 0;           ///< operations per tile that take no vectors
   std::array<TrimmedTiles, 4> tiles{};
   std::size_t sizes = 1;          ///< number of tile sizes: full, and trimmed along one axis, another, or both
   std::array<double, 3> bytes{};  ///< loaded into L1, L2 and the last level
@@ -50,8 +53,10 @@ struct Roof {
 /// the machine, the cost of each level, and their maximum.
 ///
 ///   registers   vectors of the innermost unrolled and vectorized tile; operands are loaded once if it fits, and its
-///               accumulators are loaded and stored each time the surrounding loops that do not move them are entered
-///   operations  those of the body, without the padding that `loops::eliminate_padding` skips in sums
+///               accumulators are loaded and stored each time the surrounding loops that do not move them are entered;
+///               terms of unrolled sums share the elements that they have in common while registers can hold them
+///   operations  those of the body; conditions that all lanes share are computed once per tile, and the padding of sums
+///               is skipped by `loops::eliminate_padding`
 ///   tile        maximum of computing, loading and waiting for earlier sums + (1 - overlap) * the others + storing;
 ///               tiles at the end of an axis have the remaining rows
 ///   L1, L2, L3  the data that the first loop whose footprint does not fit touches, each time it is entered; nothing if
@@ -103,6 +108,9 @@ class CpuAnalysis {
 
   [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement);
 
+  /// Counts once what terms of sums unrolled around the tile load in common, as neighbouring windows do.
+  void share_loads(CpuSymbols& s, std::size_t tile);
+
   /// Divides the executions of the tile by its number of rows.
   void find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement, std::size_t tile) const;
 
@@ -121,8 +129,8 @@ class CpuAnalysis {
   /// The parallel loop whose consecutive iterations proceed along an axis with this value; null if there is none.
   [[nodiscard]] const loops::LoopSummary* divided_by(const loops::FlatIndex& value) const;
 
-  /// Operations of zero padding that CPU code skips, because all lanes of a vector are padded alike.
-  [[nodiscard]] double skipped_operations(const loops::BodyOperations& ops) const;
+  /// Operations that take no vectors, because all lanes share their conditions.
+  [[nodiscard]] double shared_conditions(const loops::BodyOperations& ops) const;
 
   /// Vector loads of the elements that an access touches in a tile.
   [[nodiscard]] double vectors(const StatementFootprint::Access& a, std::size_t tile) const;
@@ -275,12 +283,46 @@ TUNEWRIGHT_INLINE CpuSymbols CpuAnalysis::symbols(const loops::StatementSummary&
     for (std::size_t l = tile; l-- > 0 && (store.moved_by >> l & 1U) == 0;)
       s.runs_in_registers *= static_cast<double>(open[l].extent);
   }
-  s.operations = statement.operations.simple_fused() - skipped_operations(statement.operations);
+  const double conditions = shared_conditions(statement.operations);
+  s.operations = statement.operations.simple_fused() - conditions;
+  const bool is_sum =
+      statement.kind == loops::Statement::Kind::Update && (*statement.op)->combiner == program::Combiner::Sum;
+  if (!is_sum) s.conditions = conditions;
   for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1))
     s.loaded_vectors += s.fits ? vectors(a, tile) : s.tile_vectors;
+  if (statement.kind == loops::Statement::Kind::Update && s.fits && footprint_.has_sums_of_axes()) share_loads(s, tile);
   find_trimmed(s, statement, tile);
   find_traffic(s);
   return s;
+}
+
+TUNEWRIGHT_INLINE void CpuAnalysis::share_loads(CpuSymbols& s, std::size_t tile) {
+  constexpr double read_by_operations = 2;  // held elements that may remain operands in memory
+  const std::span<const loops::LoopSummary> open = reader_.open();
+  const LoopSet moving_store = footprint_.accesses()[0].moved_by;
+  const auto unrolled_instances = [&](std::size_t l, double inside) {
+    return open[l].kind == loops::LoopKind::Serial && (moving_store >> l & 1U) == 0
+               ? inside * static_cast<double>(open[l].extent)
+               : std::numeric_limits<double>::infinity();
+  };
+  double instances = s.tile_vectors;
+  std::size_t first = tile;  // of the unrolled loops
+  while (first > 0 && unrolled_instances(first - 1, instances) <= static_cast<double>(unroll_limit_[first - 1]))
+    instances = unrolled_instances(--first, instances);
+  if (first == tile) return;
+  double loads = 0;
+  for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1)) {
+    footprint_.vary(reader_.all_loops() & ~NestReader::outermost(tile));
+    double own = vectors(a, tile), elements = footprint_.elements(a);
+    for (std::size_t l = tile; l-- > first;) {
+      footprint_.vary_also(l);
+      const bool held = s.accumulator_vectors + own <= target_->vector_registers() + read_by_operations;
+      const double before = std::exchange(elements, footprint_.elements(a));
+      own *= held ? elements / before : static_cast<double>(open[l].extent);
+    }
+    loads += own;
+  }
+  s.loaded_vectors = loads * s.tile_vectors / instances;
 }
 
 TUNEWRIGHT_INLINE void CpuAnalysis::find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement,
@@ -342,12 +384,12 @@ TUNEWRIGHT_INLINE const loops::LoopSummary* CpuAnalysis::divided_by(const loops:
   return nullptr;
 }
 
-TUNEWRIGHT_INLINE double CpuAnalysis::skipped_operations(const loops::BodyOperations& ops) const {
-  if (ops.padding == 0) return 0;
+TUNEWRIGHT_INLINE double CpuAnalysis::shared_conditions(const loops::BodyOperations& ops) const {
+  if (ops.conditions == 0) return 0;
   LoopSet moved_by = 0;
   for (std::size_t axis = 0; axis < footprint_.axes(); ++axis)
-    if ((ops.padding_axes >> std::min<std::size_t>(axis, 63) & 1U) != 0) moved_by |= footprint_.moved_by(axis);
-  return (moved_by & reader_.loops_of(loops::LoopKind::Vectorized)) == 0 ? ops.padding : 0;
+    if ((ops.condition_axes >> std::min<std::size_t>(axis, 63) & 1U) != 0) moved_by |= footprint_.moved_by(axis);
+  return (moved_by & reader_.loops_of(loops::LoopKind::Vectorized)) == 0 ? ops.conditions : 0;
 }
 
 TUNEWRIGHT_INLINE double CpuAnalysis::vectors(const StatementFootprint::Access& a, std::size_t tile) const {
@@ -397,6 +439,7 @@ TUNEWRIGHT_INLINE double CpuAnalysis::tile_cycles(const CpuSymbols& s, const loo
   double cycles = longest + (1 - core_->overlap) * (computing + loading + waiting - longest);
   cycles += rows * (s.fits ? s.accumulator_vectors : s.tile_vectors) / s.runs_in_registers *
             (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
+  cycles += s.conditions * core_->condition_cycles;
   return s.tile_vectors > core_->unrolled_statements ? 2 * cycles : cycles;
 }
 

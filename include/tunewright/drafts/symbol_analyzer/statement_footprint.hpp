@@ -44,6 +44,8 @@ class StatementFootprint {
   /// Loops that move an axis of the statement's operator.
   [[nodiscard]] LoopSet moved_by(std::size_t axis) const { return values_[axis].moved_by; }
   [[nodiscard]] std::size_t axes() const noexcept { return axes_; }
+  /// Whether a load has an index that is not an axis, such as the sum of a place and a tap.
+  [[nodiscard]] bool has_sums_of_axes() const noexcept { return !indices_.empty(); }
   [[nodiscard]] static const loops::BufferSummary& buffer(const Access& a) { return *a.described; }
   [[nodiscard]] static double element_bytes(const Access& a) { return buffer(a).element_bytes; }
 
