@@ -126,6 +126,7 @@
 #include "tunewright/drafts/roofline.hpp"
 #include "tunewright/drafts/symbol_analyzer.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_latency.hpp"
+#include "tunewright/drafts/symbol_analyzer/cpu_symbols.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_tensor_cost.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_hierarchy.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_latency.hpp"

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/drafts/symbol_analyzer/growing_footprint.hpp"
+#include "tunewright/drafts/symbol_analyzer/statement_footprint.hpp"
+#include "tunewright/loops/operations.hpp"
+
+namespace tunewright::drafts {
+
+/// Register tiles of equal size; those at the end of an axis have fewer rows (`loops::trim_boundaries`).
+struct TrimmedTiles {
+  double share = 1;  ///< of the executions of the tile
+  double rows = 1;   ///< relative to a full tile
+};
+
+/// Symbols of one statement of a CPU nest, per worker.
+struct CpuSymbols {
+  double tile_runs = 1;            ///< executions of the register tile: the innermost unrolled and vectorized loops
+  double tile_vectors = 1;         ///< vector operations per tile
+  double accumulator_vectors = 1;  ///< stored per tile
+  double loaded_vectors = 0;       ///< loaded per tile, each once
+  double chained_updates = 1;      ///< dependent updates of one accumulator per tile
+  bool fits = true;                ///< whether accumulators and two operands fit the registers
+  double runs_in_registers = 1;    ///< executions of the tile between loading and storing its accumulators
+  double operations = 1;           ///< simple operations per element; a multiply-add is one
+  double conditions = 0;           ///< operations per tile that take no vectors
+  std::array<TrimmedTiles, 4> tiles{};
+  std::size_t sizes = 1;          ///< number of tile sizes: full, and trimmed along one axis, another, or both
+  std::array<double, 3> bytes{};  ///< loaded into L1, L2 and the last level
+};
+
+/// Computes the symbols of the statements of CPU nests while it walks them. Reuses its memory.
+class CpuSymbolReader {
+ public:
+  /// What the caches hold when a program begins.
+  enum class Caches : std::uint8_t {
+    Cold,  ///< nothing
+    Warm   ///< all buffers, if they fit together: the program ran before
+  };
+
+  /// Calls `on_loop(loop)` for every loop, before its body, and `on_statement(statement, symbols)` for every statement.
+  template <class OnLoop, class OnStatement>
+  void read(const loops::NestSummary& summary, const Target& target, Caches caches, const OnLoop& on_loop,
+            const OnStatement& on_statement) {
+    start(summary, target, caches);
+    reader_.read(
+        summary,
+        [&](const loops::LoopSummary& loop) {
+          enter(loop);
+          on_loop(loop);
+        },
+        [&](const loops::StatementSummary& statement) { on_statement(statement, symbols(statement)); },
+        std::max(1U, target.threads));
+  }
+
+  [[nodiscard]] const NestReader& reader() const noexcept { return reader_; }
+  /// Executions of the body of `depth` open loops.
+  [[nodiscard]] double entries(std::size_t depth) const { return runs_[depth]; }
+  /// The unroll limit of the open loop `depth`, at least that of the loops around it.
+  [[nodiscard]] std::int64_t unroll_limit(std::size_t depth) const { return unroll_limit_[depth]; }
+
+  /// Whether a loop belongs to a register tile.
+  [[nodiscard]] static bool in_tile(loops::LoopKind kind) {
+    return kind == loops::LoopKind::Unrolled || kind == loops::LoopKind::Vectorized;
+  }
+
+ private:
+  void start(const loops::NestSummary& summary, const Target& target, Caches caches);
+  void enter(const loops::LoopSummary& loop);
+
+  [[nodiscard]] double lanes(const StatementFootprint::Access& a) const {
+    return std::max(1.0, target_->vector_bytes() / footprint_.element_bytes(a));
+  }
+
+  [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement);
+
+  /// Counts once what terms of sums unrolled around the tile load in common, as neighbouring windows do.
+  void share_loads(CpuSymbols& s, std::size_t tile);
+
+  /// Divides the executions of the tile by its number of rows.
+  void find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement, std::size_t tile) const;
+
+  /// Register tiles along one axis.
+  struct TilesOfAxis {
+    double all = 1;      ///< those beyond the axis included
+    double full = 1;     ///< within the axis
+    double trimmed = 0;  ///< 0 or 1
+    double left = 0;     ///< rows of the trimmed one, relative to a full one
+
+    [[nodiscard]] double rows() const noexcept { return full + trimmed * left; }
+  };
+  /// Returns the tiles of the worker with most rows. If workers have consecutive parts of the axis, the last one has
+  /// what is trimmed and what is beyond; otherwise all have the same share of it.
+  [[nodiscard]] TilesOfAxis of_busiest_worker(const TilesOfAxis& axis, const loops::FlatIndex& value) const;
+  /// The parallel loop whose consecutive iterations proceed along an axis with this value; null if there is none.
+  [[nodiscard]] const loops::LoopSummary* divided_by(const loops::FlatIndex& value) const;
+
+  /// Operations that take no vectors, because all lanes share their conditions.
+  [[nodiscard]] double shared_conditions(const loops::BodyOperations& ops) const;
+
+  /// Vector loads of the elements that an access touches in a tile.
+  [[nodiscard]] double vectors(const StatementFootprint::Access& a, std::size_t tile) const;
+
+  /// Computes the traffic of each level. The innermost loop whose footprint exceeds the level determines it, or the
+  /// outermost loop if none does. Footprints only grow from a loop to the loops around it, so larger levels continue
+  /// where smaller ones ended.
+  void find_traffic(CpuSymbols& s);
+
+  const Target* target_ = nullptr;
+  NestReader reader_;
+  StatementFootprint footprint_;
+  std::array<double, 3> capacity_{};                              // per level, in bytes
+  std::size_t moving_levels_ = 0;                                 // number of caches, from L1 on, with traffic
+  GrowingFootprint touched_;                                      // of one statement
+  std::array<double, NestReader::max_depth + 1> runs_{1};         // per depth: executions of its body
+  std::array<std::int64_t, NestReader::max_depth> unroll_limit_;  // per depth
+};
+
+}  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE void CpuSymbolReader::start(const loops::NestSummary& summary, const Target& target, Caches caches) {
+  target_ = &target;
+  capacity_ = {static_cast<double>(target.l1_bytes), static_cast<double>(target.l2_bytes),
+               static_cast<double>(std::max(target.l2_bytes, target.l3_bytes))};
+  moving_levels_ = capacity_.size();
+  if (caches == Caches::Cold) return;
+  double buffers_bytes = 0;
+  for (const loops::BufferSummary& buffer : summary.buffers) buffers_bytes += static_cast<double>(buffer.bytes());
+  for (moving_levels_ = 0; moving_levels_ < capacity_.size(); ++moving_levels_)
+    if (buffers_bytes <= capacity_[moving_levels_]) break;  // the buffers stay here from one run to the next
+}
+
+TUNEWRIGHT_INLINE void CpuSymbolReader::enter(const loops::LoopSummary& loop) {
+  const std::size_t depth = reader_.open().size() - 1;
+  runs_[depth + 1] = runs_[depth] * static_cast<double>(loop.extent);
+  unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
+}
+
+TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSummary& statement) {
+  CpuSymbols s;
+  footprint_.reset(reader_, statement);
+  const std::span<const loops::LoopSummary> open = reader_.open();
+  std::size_t tile = open.size();
+  while (tile > 0 && in_tile(open[tile - 1].kind)) --tile;
+  const StatementFootprint::Access& store = footprint_.accesses()[0];
+  s.tile_runs = runs_[tile];
+  for (std::size_t l = tile; l < open.size(); ++l) {
+    const auto extent = static_cast<double>(open[l].extent);
+    const bool vector = open[l].kind == loops::LoopKind::Vectorized;
+    const double steps = vector ? std::ceil(extent / lanes(store)) : extent;
+    s.tile_vectors *= steps;
+    if ((store.moved_by >> l & 1U) == 0) s.chained_updates *= steps;
+  }
+  s.accumulator_vectors = vectors(store, tile);
+  s.fits = s.accumulator_vectors + 2 <= target_->vector_registers();
+  if (statement.kind == loops::Statement::Kind::Update && s.fits) {
+    for (std::size_t l = tile; l-- > 0 && (store.moved_by >> l & 1U) == 0;)
+      s.runs_in_registers *= static_cast<double>(open[l].extent);
+  }
+  const double conditions = shared_conditions(statement.operations);
+  s.operations = statement.operations.simple_fused() - conditions;
+  const bool is_sum =
+      statement.kind == loops::Statement::Kind::Update && (*statement.op)->combiner == program::Combiner::Sum;
+  if (!is_sum) s.conditions = conditions;
+  for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1))
+    s.loaded_vectors += s.fits ? vectors(a, tile) : s.tile_vectors;
+  if (statement.kind == loops::Statement::Kind::Update && s.fits && footprint_.has_sums_of_axes()) share_loads(s, tile);
+  find_trimmed(s, statement, tile);
+  find_traffic(s);
+  return s;
+}
+
+TUNEWRIGHT_INLINE void CpuSymbolReader::share_loads(CpuSymbols& s, std::size_t tile) {
+  constexpr double read_by_operations = 2;  // held elements that may remain operands in memory
+  const std::span<const loops::LoopSummary> open = reader_.open();
+  const LoopSet moving_store = footprint_.accesses()[0].moved_by;
+  const auto unrolled_instances = [&](std::size_t l, double inside) {
+    return open[l].kind == loops::LoopKind::Serial && (moving_store >> l & 1U) == 0
+               ? inside * static_cast<double>(open[l].extent)
+               : std::numeric_limits<double>::infinity();
+  };
+  double instances = s.tile_vectors;
+  std::size_t first = tile;  // of the unrolled loops
+  while (first > 0 && unrolled_instances(first - 1, instances) <= static_cast<double>(unroll_limit_[first - 1]))
+    instances = unrolled_instances(--first, instances);
+  if (first == tile) return;
+  double loads = 0;
+  for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1)) {
+    footprint_.vary(reader_.all_loops() & ~NestReader::outermost(tile));
+    double own = vectors(a, tile), elements = footprint_.elements(a);
+    for (std::size_t l = tile; l-- > first;) {
+      footprint_.vary_also(l);
+      const bool held = s.accumulator_vectors + own <= target_->vector_registers() + read_by_operations;
+      const double before = std::exchange(elements, footprint_.elements(a));
+      own *= held ? elements / before : static_cast<double>(open[l].extent);
+    }
+    loads += own;
+  }
+  s.loaded_vectors = loads * s.tile_vectors / instances;
+}
+
+TUNEWRIGHT_INLINE void CpuSymbolReader::find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement,
+                                                     std::size_t tile) const {
+  const program::Operator& op = **statement.op;
+  for (std::size_t axis = 0; axis < op.rank() && s.sizes <= s.tiles.size() / 2; ++axis) {
+    const LoopSet moved_by = footprint_.moved_by(axis) & ~NestReader::outermost(tile);
+    if (moved_by == 0) continue;
+    const loops::LoopSummary& innermost = reader_.open()[static_cast<std::size_t>(std::bit_width(moved_by)) - 1];
+    if (innermost.kind != loops::LoopKind::Unrolled) continue;
+    const std::int64_t reach = reader_.summary().indices.range(statement.axis_values[axis]).max + 1;
+    const std::int64_t extent = op.axes[axis].extent, size = innermost.extent;
+    if (reach <= extent || size > extent) continue;
+    const TilesOfAxis all{.all = static_cast<double>(reach) / static_cast<double>(size),
+                          .full = static_cast<double>(extent / size),
+                          .trimmed = extent % size > 0 ? 1.0 : 0.0,
+                          .left = static_cast<double>(extent % size) / static_cast<double>(size)};
+    const TilesOfAxis own = of_busiest_worker(all, statement.axis_values[axis]);
+    for (std::size_t t = 0; t < s.sizes; ++t) {
+      s.tiles[s.sizes + t] = {s.tiles[t].share * own.trimmed / own.all, s.tiles[t].rows * own.left};
+      s.tiles[t].share *= own.full / own.all;
+    }
+    s.sizes *= 2;
+  }
+}
+
+TUNEWRIGHT_INLINE CpuSymbolReader::TilesOfAxis CpuSymbolReader::of_busiest_worker(const TilesOfAxis& axis,
+                                                                                  const loops::FlatIndex& value) const {
+  const loops::LoopSummary* loop = divided_by(value);
+  if (loop == nullptr) return axis;
+  const std::int64_t iterations = reader_.summary().indices.extents[loop->var];
+  const std::int64_t most = loop->extent;  // of a worker; the last one has as many
+  if (most == iterations) return axis;
+  const std::int64_t workers = std::min<std::int64_t>(iterations, target_->threads);
+  const bool others_have_most = iterations % workers != 1;
+  const double tiles_of_one = axis.all / static_cast<double>(iterations);
+  TilesOfAxis last = axis;
+  last.all = static_cast<double>(most) * tiles_of_one;
+  last.full = std::max(0.0, axis.full - static_cast<double>(iterations - most) * tiles_of_one);
+  TilesOfAxis other{.all = last.all};
+  other.full = std::min(axis.full, others_have_most ? last.all : static_cast<double>(most - 1) * tiles_of_one);
+  return other.rows() > last.rows() ? other : last;
+}
+
+TUNEWRIGHT_INLINE const loops::LoopSummary* CpuSymbolReader::divided_by(const loops::FlatIndex& value) const {
+  using Kind = loops::FlatIndex::Kind;
+  for (const loops::FlatIndex::Term& term : value.terms()) {
+    if (term.kind == Kind::Remainder) continue;
+    loops::Var var = term.of;
+    if (term.kind == Kind::Quotient) {
+      const loops::FlatIndex& numerator = reader_.summary().indices.numerator(term);
+      if (numerator.count != 1 || !numerator.is_plain()) continue;
+      var = numerator.terms()[0].of;
+    }
+    const std::uint8_t depth = reader_.depth_of(var);
+    if (depth != NestReader::none && reader_.open()[depth].kind == loops::LoopKind::Parallel)
+      return &reader_.open()[depth];
+  }
+  return nullptr;
+}
+
+TUNEWRIGHT_INLINE double CpuSymbolReader::shared_conditions(const loops::BodyOperations& ops) const {
+  if (ops.conditions == 0) return 0;
+  LoopSet moved_by = 0;
+  for (std::size_t axis = 0; axis < footprint_.axes(); ++axis)
+    if ((ops.condition_axes >> std::min<std::size_t>(axis, 63) & 1U) != 0) moved_by |= footprint_.moved_by(axis);
+  return (moved_by & reader_.loops_of(loops::LoopKind::Vectorized)) == 0 ? ops.conditions : 0;
+}
+
+TUNEWRIGHT_INLINE double CpuSymbolReader::vectors(const StatementFootprint::Access& a, std::size_t tile) const {
+  double count = 1;
+  const std::span<const loops::LoopSummary> open = reader_.open();
+  for (std::size_t l = tile; l < open.size(); ++l) {
+    if ((a.moved_by >> l & 1U) == 0) continue;
+    const auto extent = static_cast<double>(open[l].extent);
+    const bool vector = open[l].kind == loops::LoopKind::Vectorized && footprint_.contiguous(a, l);
+    count *= vector ? std::ceil(extent / lanes(a)) : extent;
+  }
+  return count;
+}
+
+TUNEWRIGHT_INLINE void CpuSymbolReader::find_traffic(CpuSymbols& s) {
+  constexpr std::size_t l2 = 1;  // index of the level
+  if (moving_levels_ == 0) return;
+  const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
+  touched_.start(footprint_, reader_.open().size(), line);
+  for (std::size_t level = 0; level < moving_levels_; ++level) {
+    while (touched_.depth() > 0 && touched_.all().bytes <= capacity_[level] &&
+           (level > l2 || touched_.all().cache_bytes <= capacity_[l2]))
+      touched_.grow();
+    s.bytes[level] = runs_[touched_.depth()] * touched_.all().bytes;
+  }
+}
+
+}  // namespace tunewright::drafts
+
+#endif
