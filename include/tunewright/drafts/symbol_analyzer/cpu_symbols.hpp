@@ -180,7 +180,7 @@ TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSumm
   if (!is_sum) s.conditions = conditions;
   for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1))
     s.loaded_vectors += s.fits ? vectors(a, tile) : s.tile_vectors;
-  if (statement.kind == loops::Statement::Kind::Update && s.fits && footprint_.has_sums_of_axes()) share_loads(s, tile);
+  if (statement.kind == loops::Statement::Kind::Update && s.fits && footprint_.has_sum_of_axes()) share_loads(s, tile);
   find_trimmed(s, statement, tile);
   find_traffic(s);
   return s;
@@ -202,13 +202,19 @@ TUNEWRIGHT_INLINE void CpuSymbolReader::share_loads(CpuSymbols& s, std::size_t t
   if (first == tile) return;
   double loads = 0;
   for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1)) {
-    footprint_.vary(reader_.all_loops() & ~NestReader::outermost(tile));
-    double own = vectors(a, tile), elements = footprint_.elements(a);
+    const bool overlaps = footprint_.has_sum_of_axes(a);
+    if (overlaps) footprint_.vary(reader_.all_loops() & ~NestReader::outermost(tile));
+    double own = vectors(a, tile), elements = overlaps ? footprint_.elements(a) : 0;
     for (std::size_t l = tile; l-- > first;) {
-      footprint_.vary_also(l);
+      const auto extent = static_cast<double>(open[l].extent);
+      double growth = (a.moved_by >> l & 1U) != 0 ? extent : 1;
+      if (overlaps) {
+        footprint_.vary_also(l);
+        const double before = std::exchange(elements, footprint_.elements(a));
+        growth = elements / before;
+      }
       const bool held = s.accumulator_vectors + own <= target_->vector_registers() + read_by_operations;
-      const double before = std::exchange(elements, footprint_.elements(a));
-      own *= held ? elements / before : static_cast<double>(open[l].extent);
+      own *= held ? growth : extent;
     }
     loads += own;
   }

@@ -44,8 +44,9 @@ class StatementFootprint {
   /// Loops that move an axis of the statement's operator.
   [[nodiscard]] LoopSet moved_by(std::size_t axis) const { return values_[axis].moved_by; }
   [[nodiscard]] std::size_t axes() const noexcept { return axes_; }
-  /// Whether a load has an index that is not an axis, such as the sum of a place and a tap.
-  [[nodiscard]] bool has_sums_of_axes() const noexcept { return !indices_.empty(); }
+  /// Whether an index of a load, or of any, is not an axis, such as the sum of a place and a tap.
+  [[nodiscard]] bool has_sum_of_axes(const Access& a) const;
+  [[nodiscard]] bool has_sum_of_axes() const noexcept { return !indices_.empty(); }
   [[nodiscard]] static const loops::BufferSummary& buffer(const Access& a) { return *a.described; }
   [[nodiscard]] static double element_bytes(const Access& a) { return buffer(a).element_bytes; }
 
@@ -197,6 +198,11 @@ TUNEWRIGHT_INLINE void StatementFootprint::vary(LoopSet varying, std::int64_t th
 TUNEWRIGHT_INLINE void StatementFootprint::vary_also(std::size_t depth) {
   vary_plain(depth, reader_->open()[depth].extent);
   update_wrapped(LoopSet{1} << depth);
+}
+
+TUNEWRIGHT_INLINE bool StatementFootprint::has_sum_of_axes(const Access& a) const {
+  const std::span<const std::uint32_t> places = std::span(dimensions_).subspan(a.first, buffer(a).shape.size());
+  return std::any_of(places.begin(), places.end(), [this](std::uint32_t place) { return place >= axes_; });
 }
 
 TUNEWRIGHT_INLINE double StatementFootprint::elements(const Access& a) const {
