@@ -96,14 +96,13 @@ TUNEWRIGHT_INLINE BodyOperations operations(const Statement& statement) {
         node.op == Op::Add || node.op == Op::Subtract || node.op == Op::Multiply || node.op == Op::Divide;
     if (counts && program::is_float(node.type)) ++count.arithmetic;
   });
+  const bool sum = statement.kind == Statement::Kind::Update && op.combiner == program::Combiner::Sum;
   if (statement.kind == Statement::Kind::Update) {
     ++count.simple;
-    const bool sum = op.combiner == program::Combiner::Sum;
     if ((sum || op.combiner == program::Combiner::Product) && program::is_float(op.type)) ++count.arithmetic;
     count.multiply_add = sum && body->op == Op::Multiply;
   }
-  detail::count_conditions(body, statement.kind == Statement::Kind::Update && op.combiner == program::Combiner::Sum,
-                           count);
+  detail::count_conditions(body, sum, count);
   return count;
 }
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -86,8 +85,14 @@ class CpuSymbolReader {
 
   [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement);
 
-  /// Counts once what terms of sums unrolled around the tile load in common, as neighbouring windows do.
-  void share_loads(CpuSymbols& s, std::size_t tile);
+  /// Depth of the outermost loop of those that repeat an update in registers and are unrolled around the tile; `tile`
+  /// if there is none.
+  [[nodiscard]] std::size_t unrolled_from(const CpuSymbols& s, std::size_t tile) const;
+
+  /// Vector loads of an access in all tiles of the unrolled loops from depth `first` on. What tiles have in common, as
+  /// neighbouring windows do, counts once while registers can hold it.
+  [[nodiscard]] double shared_vectors(const StatementFootprint::Access& a, const CpuSymbols& s, std::size_t first,
+                                      std::size_t tile);
 
   /// Divides the executions of the tile by its number of rows.
   void find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement, std::size_t tile) const;
@@ -169,56 +174,55 @@ TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSumm
   }
   s.accumulator_vectors = vectors(store, tile);
   s.fits = s.accumulator_vectors + 2 <= target_->vector_registers();
-  if (statement.kind == loops::Statement::Kind::Update && s.fits) {
+  const bool update = statement.kind == loops::Statement::Kind::Update;
+  if (update && s.fits) {
     for (std::size_t l = tile; l-- > 0 && (store.moved_by >> l & 1U) == 0;)
       s.runs_in_registers *= static_cast<double>(open[l].extent);
   }
   const double conditions = shared_conditions(statement.operations);
   s.operations = statement.operations.simple_fused() - conditions;
-  const bool is_sum =
-      statement.kind == loops::Statement::Kind::Update && (*statement.op)->combiner == program::Combiner::Sum;
-  if (!is_sum) s.conditions = conditions;
+  if (!update || (*statement.op)->combiner != program::Combiner::Sum) s.conditions = conditions;
+  const std::size_t first = update && s.fits && footprint_.has_sum_of_axes() ? unrolled_from(s, tile) : tile;
   for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1))
-    s.loaded_vectors += s.fits ? vectors(a, tile) : s.tile_vectors;
-  if (statement.kind == loops::Statement::Kind::Update && s.fits && footprint_.has_sum_of_axes()) share_loads(s, tile);
+    s.loaded_vectors += s.fits ? shared_vectors(a, s, first, tile) : s.tile_vectors;
+  s.loaded_vectors /= reader_.iterations(NestReader::outermost(tile) & ~NestReader::outermost(first));
   find_trimmed(s, statement, tile);
   find_traffic(s);
   return s;
 }
 
-TUNEWRIGHT_INLINE void CpuSymbolReader::share_loads(CpuSymbols& s, std::size_t tile) {
-  constexpr double read_by_operations = 2;  // held elements that may remain operands in memory
+TUNEWRIGHT_INLINE std::size_t CpuSymbolReader::unrolled_from(const CpuSymbols& s, std::size_t tile) const {
   const std::span<const loops::LoopSummary> open = reader_.open();
   const LoopSet moving_store = footprint_.accesses()[0].moved_by;
-  const auto unrolled_instances = [&](std::size_t l, double inside) {
-    return open[l].kind == loops::LoopKind::Serial && (moving_store >> l & 1U) == 0
-               ? inside * static_cast<double>(open[l].extent)
-               : std::numeric_limits<double>::infinity();
-  };
   double instances = s.tile_vectors;
-  std::size_t first = tile;  // of the unrolled loops
-  while (first > 0 && unrolled_instances(first - 1, instances) <= static_cast<double>(unroll_limit_[first - 1]))
-    instances = unrolled_instances(--first, instances);
-  if (first == tile) return;
-  double loads = 0;
-  for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1)) {
-    const bool overlaps = footprint_.has_sum_of_axes(a);
-    if (overlaps) footprint_.vary(reader_.all_loops() & ~NestReader::outermost(tile));
-    double own = vectors(a, tile), elements = overlaps ? footprint_.elements(a) : 0;
-    for (std::size_t l = tile; l-- > first;) {
-      const auto extent = static_cast<double>(open[l].extent);
-      double growth = (a.moved_by >> l & 1U) != 0 ? extent : 1;
-      if (overlaps) {
-        footprint_.vary_also(l);
-        const double before = std::exchange(elements, footprint_.elements(a));
-        growth = elements / before;
-      }
-      const bool held = s.accumulator_vectors + own <= target_->vector_registers() + read_by_operations;
-      own *= held ? growth : extent;
-    }
-    loads += own;
+  for (std::size_t l = tile; l-- > 0;) {
+    instances *= static_cast<double>(open[l].extent);
+    const bool unrolled = open[l].kind == loops::LoopKind::Serial && instances <= static_cast<double>(unroll_limit_[l]);
+    if (!unrolled || (moving_store >> l & 1U) != 0) return l + 1;
   }
-  s.loaded_vectors = loads * s.tile_vectors / instances;
+  return 0;
+}
+
+TUNEWRIGHT_INLINE double CpuSymbolReader::shared_vectors(const StatementFootprint::Access& a, const CpuSymbols& s,
+                                                         std::size_t first, std::size_t tile) {
+  constexpr double read_by_operations = 2;  // held elements that may remain operands in memory
+  double own = vectors(a, tile);
+  if (first == tile) return own;
+  const bool overlaps = footprint_.has_sum_of_axes(a);
+  if (overlaps) footprint_.vary(reader_.all_loops() & ~NestReader::outermost(tile));
+  double elements = overlaps ? footprint_.elements(a) : 0;
+  for (std::size_t l = tile; l-- > first;) {
+    const auto extent = static_cast<double>(reader_.open()[l].extent);
+    double growth = (a.moved_by >> l & 1U) != 0 ? extent : 1;
+    if (overlaps) {
+      footprint_.vary_also(l);
+      const double before = std::exchange(elements, footprint_.elements(a));
+      growth = elements / before;
+    }
+    const bool held = s.accumulator_vectors + own <= target_->vector_registers() + read_by_operations;
+    own *= held ? growth : extent;
+  }
+  return own;
 }
 
 TUNEWRIGHT_INLINE void CpuSymbolReader::find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement,
