@@ -198,7 +198,7 @@ TEST_CASE("rows that begin in the same sets of L2 crowd each other out") {
               [&](auto, auto r) { return a(r[0], r[1]); });
     const loops::LoopNest nest = loops::lower(ScheduleBuilder(g).schedule());
     constexpr double free = 1e30;
-    CpuCore by_byte{.bytes_per_cycle = {free, 1, free}, .overlap = 0};
+    CpuCore by_byte{.bytes_per_cycle = {free, 1, free}, .late_share = 0, .overlap = 0};
     CpuCore none{.bytes_per_cycle = {free, free, free}, .overlap = 0};
     return CpuAnalysis().cycles(nest, core(), by_byte) - CpuAnalysis().cycles(nest, core(), none);
   };
@@ -209,6 +209,34 @@ TEST_CASE("rows that begin in the same sets of L2 crowd each other out") {
   CHECK(fetched_into_l2(256, 2048 + 16) == doctest::Approx(64 * 256 + 64));
   CHECK(fetched_into_l2(511, 2048 + 512) == doctest::Approx(64 * 511 + 64));
   CHECK(fetched_into_l2(512, 2048 + 512) == doctest::Approx(4 * (64 * 512 + 64)));
+}
+
+TEST_CASE("what is not fetched ahead takes longer") {
+  // Each of 64 rows is read by 16 floats at a time: 64 KB of a row, 4 MB in all, which pass no cache.
+  const auto read_from = [](std::size_t level, std::int64_t row_floats) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto a = g->input("a", {64, row_floats});
+    const auto sum = g->reduce("sum", {{"j", row_floats}}, {{"i", 64}}, program::Combiner::Sum,
+                               [&](auto i, auto r) { return a(r[0], i[0]); });
+    ScheduleBuilder s(g);
+    const auto block = s.split(sum.id, 0, {16});
+    s.reorder(sum.id, {block[0], 1, block[1]});
+    const loops::LoopNest nest = loops::lower(s.schedule());
+    constexpr double free = 1e30;
+    CpuCore by_byte{.bytes_per_cycle = {free, free, free}, .overlap = 0};
+    const double without = CpuAnalysis().cycles(nest, core(), by_byte);
+    by_byte.bytes_per_cycle[level] = 1;
+    return CpuAnalysis().cycles(nest, core(), by_byte) - without;
+  };
+  // Rows and sums; filling the sums with zeros counts nothing.
+  const double rows = 64 * 65536, sums = 65536;
+  // L1 evicts rows that begin in the same sets.
+  CHECK(read_from(1, 16384) == doctest::Approx(3 * rows + sums));
+  CHECK(read_from(2, 16384) == doctest::Approx(3 * rows + sums));
+  // A line more a row, and nothing is evicted, but not followed from memory either.
+  const double longer = 1 + 1.0 / 1024;
+  CHECK(read_from(1, 16384 + 16) == doctest::Approx((rows + sums) * longer));
+  CHECK(read_from(2, 16384 + 16) == doctest::Approx((3 * rows + sums) * longer));
 }
 
 TEST_CASE("threads share a parallel loop, and the longest share counts") {

@@ -31,7 +31,7 @@ TEST_CASE("what the loops of a copy touch, from the innermost outwards") {
       [&](const loops::StatementSummary& statement) {
         ++met;
         footprint.reset(reader, statement);
-        touched.start(footprint, reader.open().size(), 64);
+        touched.start(footprint, reader.open().size(), 64, 32 << 10);
         // 256 bytes of x and of y, a line of b.
         CHECK(touched.depth() == 2);
         CHECK(touched.all().bytes == 2 * 256 + 64);
@@ -63,8 +63,47 @@ TEST_CASE("a statement without loops touches the lines of its accesses") {
       summarizer.summary(nest), [](const loops::LoopSummary&) {},
       [&](const loops::StatementSummary& statement) {
         footprint.reset(reader, statement);
-        touched.start(footprint, reader.open().size(), 64);
+        touched.start(footprint, reader.open().size(), 64, 32 << 10);
       });
   CHECK(touched.depth() == 0);
   CHECK(touched.all().bytes == 2 * 64);
+}
+
+TEST_CASE("rows visited in turn are more than prefetchers follow, or evict each other from L1") {
+  // A copy of rows, of which 16 elements are read and written at a time before it goes on along them.
+  const auto copied = [](std::int64_t rows, std::int64_t row_floats, std::int64_t at_a_time) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", {rows, row_floats});
+    const auto y = g->compute("y", {{"i", rows}, {"j", row_floats}}, [&](auto i) { return x(i[0], i[1]); });
+    schedule::ScheduleBuilder s(g);
+    const auto block = s.split(y.id, 1, {at_a_time});
+    s.reorder(y.id, {block[0], 0, block[1]});
+    const loops::LoopNest nest = loops::lower(s.schedule());
+    loops::NestSummarizer summarizer;
+    NestReader reader;
+    StatementFootprint footprint;
+    GrowingFootprint touched;
+    Footprint all;
+    reader.read(
+        summarizer.summary(nest), [](const loops::LoopSummary&) {},
+        [&](const loops::StatementSummary& statement) {
+          footprint.reset(reader, statement);
+          touched.start(footprint, reader.open().size(), 64, 32 << 10);
+          while (touched.depth() > 0) touched.grow();
+          all = touched.all();
+        });
+    return all;
+  };
+  // Eight rows of a page fill the sets of L1 that they begin in, nine evict each other.
+  CHECK(copied(8, 1024, 16).evicted_bytes == 0);
+  CHECK(copied(9, 1024, 16).evicted_bytes == 2 * 9 * 4096);
+  // A line more a row, and each begins in sets of its own; prefetchers follow sixteen.
+  CHECK(copied(64, 1024 + 16, 16).evicted_bytes == 0);
+  CHECK(copied(16, 1024 + 16, 16).scattered_bytes == 0);
+  CHECK(copied(17, 1024 + 16, 16).scattered_bytes == 2 * 17 * 4160);
+  // Rows less than a page apart, and pieces of a page, are followed.
+  CHECK(copied(64, 512, 16).scattered_bytes == 0);
+  CHECK(copied(64, 512, 16).evicted_bytes == 0);
+  CHECK(copied(64, 2048, 1024).scattered_bytes == 0);
+  CHECK(copied(64, 2048, 512).scattered_bytes == 2 * 64 * 8192);
 }

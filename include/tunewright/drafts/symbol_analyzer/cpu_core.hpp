@@ -34,6 +34,7 @@ struct CpuCore {
   double unrolled_statements = 512;  ///< that fit the instruction cache
   /// Bytes per cycle from L2, from the last level and from memory, the last shared by all threads.
   std::array<double, 3> bytes_per_cycle{32, 16, 8};
+  double late_share = 2;  ///< further time of bytes that were not fetched ahead, relative to that of others
   double overlap = 0.75;  ///< share of the other costs of a tile or a statement that the largest hides, in [0, 1]
   CpuTensorUnits tensor_units{};
 

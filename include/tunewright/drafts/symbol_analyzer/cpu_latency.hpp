@@ -35,7 +35,8 @@ struct Roof {
 ///   L1, L2, L3  the data that the first loop whose footprint does not fit touches, each time it is entered; nothing if
 ///               all buffers fit together, since a program runs repeatedly on the same buffers. L2 holds few rows that
 ///               begin in the same sets, see `GrowingFootprint`; L1 evicts lines before L2 does, lines in L2 arrive in
-///               time, and the last level distributes rows over its sets by hashing
+///               time, and the last level distributes rows over its sets by hashing; what no prefetcher follows, or L1
+///               evicts before it is used, takes longer
 ///   tensors     instructions replace the operations, and their loads and stores those of the tile, where the code
 ///               generator can use them: see `CpuTensorCost`
 ///   workers     the longest share of a parallel loop; the last one has the tiles with few rows
@@ -202,7 +203,7 @@ TUNEWRIGHT_INLINE double CpuAnalysis::with_traffic(double computing, const CpuSy
   double longest = computing;
   double all = longest;
   for (std::size_t level = 0; level < s.bytes.size(); ++level) {
-    double moving = s.bytes[level] / core_->bytes_per_cycle[level];
+    double moving = (s.bytes[level] + core_->late_share * s.late_bytes[level]) / core_->bytes_per_cycle[level];
     if (level + 1 == s.bytes.size() && in_parallel()) moving *= std::max(1U, target_->threads);
     all += moving;
     longest = std::max(longest, moving);

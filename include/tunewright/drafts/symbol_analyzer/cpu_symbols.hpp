@@ -38,6 +38,9 @@ struct CpuSymbols {
   std::array<TrimmedTiles, 4> tiles{};
   std::size_t sizes = 1;          ///< number of tile sizes: full, and trimmed along one axis, another, or both
   std::array<double, 3> bytes{};  ///< loaded into L1, L2 and the last level
+  /// Those of them that were not fetched ahead in time: into L2, where L1 evicts them; into the last level, where
+  /// prefetchers do not follow the access. See `GrowingFootprint`.
+  std::array<double, 3> late_bytes{};
 };
 
 /// Computes the symbols of the statements of CPU nests while it walks them. Reuses its memory.
@@ -305,15 +308,18 @@ TUNEWRIGHT_INLINE double CpuSymbolReader::vectors(const StatementFootprint::Acce
 }
 
 TUNEWRIGHT_INLINE void CpuSymbolReader::find_traffic(CpuSymbols& s) {
-  constexpr std::size_t l2 = 1;  // index of the level
+  constexpr std::size_t l2 = 1, last = 2;  // indices of levels
   if (moving_levels_ == 0) return;
   const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
-  touched_.start(footprint_, reader_.open().size(), line);
+  touched_.start(footprint_, reader_.open().size(), line, capacity_[0]);
   for (std::size_t level = 0; level < moving_levels_; ++level) {
     while (touched_.depth() > 0 && touched_.all().bytes <= capacity_[level] &&
            (level > l2 || touched_.all().cache_bytes <= capacity_[l2]))
       touched_.grow();
-    s.bytes[level] = runs_[touched_.depth()] * touched_.all().bytes;
+    const double times = runs_[touched_.depth()];
+    s.bytes[level] = times * touched_.all().bytes;
+    if (level == l2) s.late_bytes[level] = times * touched_.all().evicted_bytes;
+    if (level == last) s.late_bytes[level] = times * touched_.all().scattered_bytes;
   }
 }
 

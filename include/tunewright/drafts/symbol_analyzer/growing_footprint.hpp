@@ -14,17 +14,27 @@ namespace tunewright::drafts {
 /// Memory that a statement touches while some loops vary.
 struct Footprint {
   double bytes = 0;
-  double cache_bytes = 0;  ///< cache capacity that it occupies: more if rows conflict in some sets
+  double cache_bytes = 0;      ///< cache capacity that it occupies: more if rows conflict in some sets
+  double scattered_bytes = 0;  ///< of accesses that visit more rows in turn than prefetchers follow
+  double evicted_bytes = 0;    ///< of accesses whose rows in turn do not fit L1
 };
 
 /// Computes the memory that a statement touches, in whole cache lines, while its loops start to vary one after another,
 /// from the innermost outwards. The lowest bits of an address select the set of a cache; in the memory of a process,
 /// only bits within a page are known. Rows that are a multiple of 2^b bytes apart therefore conflict: they begin in the
 /// same sets, and each occupies 2^b bytes of capacity, at most a page.
+///
+/// Prefetchers follow an access within a page. A statement may visit rows that are a page or more apart in turn before
+/// it goes on in the first one, as a product does that adds up 64 rows of a matrix for each tile of its columns. If
+/// there are more of them than prefetchers follow, nothing is fetched ahead from memory; if they do not fit L1, what is
+/// fetched ahead is evicted before it is used.
 class GrowingFootprint {
  public:
+  static constexpr double page = 4096;
+  static constexpr double followed_rows = 16;
+
   /// Lets the innermost of the `loops` loops around the statement vary, if there is one.
-  void start(StatementFootprint& footprint, std::size_t loops, double line);
+  void start(StatementFootprint& footprint, std::size_t loops, double line, double l1_bytes);
   /// Lets the next loop vary, unless `depth()` is 0.
   void grow();
 
@@ -34,31 +44,46 @@ class GrowingFootprint {
   [[nodiscard]] const Footprint& all() const noexcept { return all_; }
 
  private:
+  /// Pieces of a buffer that are a page or more apart.
+  struct Rows {
+    double count = 1;
+    double row_bytes = 0;    ///< of each
+    double cache_bytes = 0;  ///< cache capacity that all occupy
+  };
   struct Buffer {
     LoopSet moved_by = 0;
     double element_bytes = 0;
     bool packed = false;
     std::size_t first = 0, last = 0;  ///< range of its dimensions in sides_
     Footprint touched;
+    Rows in_turn;            ///< those visited before a loop continues the first one
+    bool continues = false;  ///< whether one does
   };
   /// A dimension of a buffer.
   struct Side {
     const IndexRange* range = nullptr;
     double extent = 1;
+    double pitch = 0;           ///< bytes between its slices
     double conflict_bytes = 0;  ///< minimum capacity that each of its slices occupies because of their distance
   };
 
-  void add(const Footprint& own);
+  void add(const Buffer& a);
   /// Adds an access and the dimensions that the statement moves along, from the innermost outwards; the innermost is
   /// always included.
   void add_access(const StatementFootprint::Access& a);
+  /// Recomputes what an access touches, after another loop varies.
+  void update(Buffer& a) const;
   [[nodiscard]] Footprint touched(const Buffer& a) const;
+  /// Of a row-major buffer.
+  [[nodiscard]] Rows rows(const Buffer& a) const;
+  [[nodiscard]] static double count(const Side& side) { return std::min(side.range->count, side.extent); }
   [[nodiscard]] double in_lines(double bytes) const {
     return static_cast<double>(static_cast<std::int64_t>((bytes + line_ - 1) / line_)) * line_;
   }
 
   StatementFootprint* footprint_ = nullptr;
   double line_ = 1;
+  double l1_bytes_ = 0;
   std::size_t depth_ = 0;
   Footprint all_;
   std::vector<Buffer> buffers_;
@@ -71,9 +96,11 @@ class GrowingFootprint {
 
 namespace tunewright::drafts {
 
-TUNEWRIGHT_INLINE void GrowingFootprint::start(StatementFootprint& footprint, std::size_t loops, double line) {
+TUNEWRIGHT_INLINE void GrowingFootprint::start(StatementFootprint& footprint, std::size_t loops, double line,
+                                               double l1_bytes) {
   footprint_ = &footprint;
   line_ = line;
+  l1_bytes_ = l1_bytes;
   depth_ = loops;
   footprint.vary(depth_ > 0 ? LoopSet{1} << --depth_ : 0);
   sides_.clear();
@@ -81,8 +108,9 @@ TUNEWRIGHT_INLINE void GrowingFootprint::start(StatementFootprint& footprint, st
   all_ = {};
   for (const StatementFootprint::Access& a : footprint.accesses()) {
     add_access(a);
-    buffers_.back().touched = touched(buffers_.back());
-    add(buffers_.back().touched);
+    Buffer& added = buffers_.back();
+    update(added);
+    add(added);
   }
 }
 
@@ -90,28 +118,43 @@ TUNEWRIGHT_INLINE void GrowingFootprint::grow() {
   footprint_->vary_also(--depth_);
   all_ = {};
   for (Buffer& a : buffers_) {
-    if ((a.moved_by >> depth_ & 1U) != 0) a.touched = touched(a);
-    add(a.touched);
+    if ((a.moved_by >> depth_ & 1U) != 0) update(a);
+    add(a);
   }
 }
 
-TUNEWRIGHT_INLINE void GrowingFootprint::add(const Footprint& own) {
-  all_.bytes += own.bytes;
-  all_.cache_bytes += own.cache_bytes;
+TUNEWRIGHT_INLINE void GrowingFootprint::add(const Buffer& a) {
+  all_.bytes += a.touched.bytes;
+  all_.cache_bytes += a.touched.cache_bytes;
+  if (a.in_turn.count == 1 || a.in_turn.row_bytes >= page) return;
+  if (a.in_turn.count > followed_rows) all_.scattered_bytes += a.touched.bytes;
+  if (a.in_turn.cache_bytes > l1_bytes_) all_.evicted_bytes += a.touched.bytes;
+}
+
+TUNEWRIGHT_INLINE void GrowingFootprint::update(Buffer& a) const {
+  a.touched = touched(a);
+  if (a.continues || a.packed || a.last - a.first < 2) return;
+  const Rows now = rows(a);
+  a.continues = a.in_turn.count > 1 && now.row_bytes > a.in_turn.row_bytes;
+  if (!a.continues) a.in_turn = now;
 }
 
 TUNEWRIGHT_INLINE void GrowingFootprint::add_access(const StatementFootprint::Access& a) {
-  constexpr std::int64_t page = 4096;
   const loops::BufferSummary& b = StatementFootprint::buffer(a);
   const std::size_t first = sides_.size(), rank = b.shape.size();
   auto pitch = static_cast<std::int64_t>(b.element_bytes);
   for (std::size_t d = rank; d-- > 0;) {
     if (d + 1 == rank || footprint_->moves(a, d))
-      sides_.push_back({&footprint_->index(a, d), static_cast<double>(b.shape[d]),
-                        static_cast<double>(std::min(pitch & -pitch, page))});
+      sides_.push_back({&footprint_->index(a, d), static_cast<double>(b.shape[d]), static_cast<double>(pitch),
+                        std::min(static_cast<double>(pitch & -pitch), page)});
     pitch *= b.shape[d];
   }
-  buffers_.push_back({a.moved_by, b.element_bytes, b.is_packed(), first, sides_.size(), {}});
+  Buffer& added = buffers_.emplace_back();
+  added.moved_by = a.moved_by;
+  added.element_bytes = b.element_bytes;
+  added.packed = b.is_packed();
+  added.first = first;
+  added.last = sides_.size();
 }
 
 TUNEWRIGHT_INLINE Footprint GrowingFootprint::touched(const Buffer& a) const {
@@ -119,7 +162,6 @@ TUNEWRIGHT_INLINE Footprint GrowingFootprint::touched(const Buffer& a) const {
   if (a.first == a.last) return {bytes, bytes};
   const Side* side = &sides_[a.first];
   const Side* const last = side + (a.last - a.first);
-  const auto count = [](const Side& of) { return std::min(of.range->count, of.extent); };
   if (a.packed) {
     for (; side != last; ++side) bytes *= count(*side);
     bytes = in_lines(bytes);
@@ -133,6 +175,17 @@ TUNEWRIGHT_INLINE Footprint GrowingFootprint::touched(const Buffer& a) const {
     if (slices > 1) occupied = slices * std::max(occupied, side->conflict_bytes);
   }
   return {bytes, occupied};
+}
+
+TUNEWRIGHT_INLINE GrowingFootprint::Rows GrowingFootprint::rows(const Buffer& a) const {
+  Rows found{.row_bytes = a.element_bytes, .cache_bytes = a.touched.cache_bytes};
+  bool whole = true;  // whether the dimensions further in are touched entirely, so that slices are adjacent
+  for (std::size_t side = a.first; side != a.last; ++side) {
+    const Side& slices = sides_[side];
+    (whole || slices.pitch < page ? found.row_bytes : found.count) *= count(slices);
+    whole = whole && count(slices) == slices.extent;
+  }
+  return found;
 }
 
 }  // namespace tunewright::drafts
