@@ -3,11 +3,13 @@
 
 #include "tunewright/drafts/none.hpp"
 #include "tunewright/explorers/uniform.hpp"
+#include "tunewright/features/per_statement.hpp"
+#include "tunewright/models/gbdt.hpp"
 #include "tunewright/recipes/draft_and_trees.hpp"
 #include "tunewright/recipes/pruner.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 
-/// Variants of `recipes::PrunerQuick` that benchmarks and studies share.
+/// Variants of `recipes::PrunerQuick` and `recipes::DraftAndTrees` that benchmarks and studies share.
 namespace tunewright::bench {
 
 /// Its network chooses from 512 random schedules, without a draft.
@@ -20,5 +22,12 @@ struct NoDraft : recipes::PrunerQuick<spaces::MultiLevelTiling, Measurer> {
 
 template <class Measurer>
 using DraftAndTrees = recipes::DraftAndTrees<spaces::MultiLevelTiling, Measurer>;
+
+/// Its trees do not know the draft.
+template <class Measurer>
+struct TreesAlone : DraftAndTrees<Measurer> {
+  using featurizer = features::PerStatement;
+  using model = models::Gbdt;
+};
 
 }  // namespace tunewright::bench

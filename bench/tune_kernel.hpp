@@ -41,7 +41,7 @@ inline KernelTuner kernel_tuner(std::uint64_t seed, unsigned threads) {
 /// Tunes a kernel on its own, whatever the tuner learned before; it goes on from the journal if there is one.
 inline KernelRun tune_alone(KernelTuner& tuner, const Task& task, const TuningOptions& settings) {
   tuner.parts().training = {};
-  tuner.parts().model.ensemble = {};
+  tuner.parts().model.trees.ensemble = {};
   Budget budget{.trials = settings.trials};
   if (settings.seconds_per_kernel) budget.time = *settings.seconds_per_kernel;
   if (!settings.journal) return tuner.run(task, budget, Progress{});

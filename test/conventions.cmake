@@ -22,7 +22,7 @@ set(walls
 
 # The house from the ground up: headers of a folder include their own and those of folders that stand before it here, as
 # do the headers beside the folders that are parts of the tuner. Umbrellas stand above all.
-set(floors detail core json stats nn program schedule loops reference codegen spaces features drafts explorers measurers
+set(floors detail core json stats nn program schedule loops reference codegen spaces drafts features explorers measurers
   schedulers networks data models filters adaptations samplers recipe session multi_task_session multi_task_tuner tuner
   recipes study)
 

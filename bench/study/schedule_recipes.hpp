@@ -23,7 +23,8 @@
 ///   Pruner         likewise
 ///   PrunerQuick    its variant for machines that measure quickly
 ///   NoDraft        the same without a draft: its network chooses from 512 random schedules
-///   DraftAndTrees  the same with Ansor's trees for a network
+///   DraftAndTrees  the same with Ansor's trees for a network, which correct the draft
+///   TreesAlone     the same with trees that do not know the draft
 ///   NoDataflow     the same with rows of statements alone, for a network of TenSet's form and Pruner's size
 ///
 /// Those whose models are trained before, by `Pretrained`:

@@ -23,6 +23,7 @@ namespace {
 using namespace tunewright;
 using Space = spaces::MultiLevelTiling;
 using bench::DraftAndTrees;
+using bench::TreesAlone;
 
 /// A new set of drafts for every batch: evolution also starts from what the last one found.
 template <class Measurer>
@@ -69,12 +70,12 @@ struct Greedy : DraftAndTrees<Measurer> {
 /// Shallow trees, of which the sum has less to overfit.
 template <class Measurer>
 struct ShallowTrees : DraftAndTrees<Measurer> {
-  static void set_model(models::Gbdt& trees) { trees.max_depth = 3; }
+  static void set_model(models::GbdtOnDraft& model) { model.trees.max_depth = 3; }
 };
 
-/// Expected improvement by a committee, as `recipes::ExpectedImprovement` has on knobs.
+/// Expected improvement by a committee that does not know the draft, as `recipes::ExpectedImprovement` has on knobs.
 template <class Measurer>
-struct DraftAndCommittee : DraftAndTrees<Measurer> {
+struct DraftAndCommittee : TreesAlone<Measurer> {
   using model = models::Committee<models::Gbdt, 5>;
   using sampler = samplers::Uncertainty;
   static void set_model(model& committee) {
@@ -89,8 +90,9 @@ struct DraftAndCommittee : DraftAndTrees<Measurer> {
 template <class M>
 void compare(study::Study& study, const Target& target, const M& measurer) {
   study.compare<recipes::AnsorQuick<Space, M>, recipes::PrunerQuick<Space, M>, DraftAndTrees<M>, FreshDrafts<M>,
-                RareDrafts<M>, MoreMutations<M>, FewDrafts<M>, Greedy<M>, ShallowTrees<M>, DraftAndCommittee<M>>(
-      bench::problems(bench::known_operators(), study.options(), target, measurer), bench::budget(study.options()));
+                RareDrafts<M>, MoreMutations<M>, FewDrafts<M>, Greedy<M>, ShallowTrees<M>, DraftAndCommittee<M>,
+                TreesAlone<M>>(bench::problems(bench::known_operators(), study.options(), target, measurer),
+                               bench::budget(study.options()));
 }
 
 }  // namespace

@@ -28,11 +28,12 @@ int main(int argc, char** argv) {
       if constexpr (std::same_as<M, measurers::OrcJit>) {
         const auto pretrained = std::make_shared<Pretrained>(study.options(), target);
         study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
-                      NoDataflow<M>, TenSet<M>, Tlp<M>, TlpQuick<M>, BaltoTaught<M>, OneShot<M>, HetFeatTransfer<M>,
-                      MoaPrunerQuick<M>>(searched, budget, [pretrained](auto& parts) { pretrained->prepare(parts); });
+                      TreesAlone<M>, NoDataflow<M>, TenSet<M>, Tlp<M>, TlpQuick<M>, BaltoTaught<M>, OneShot<M>,
+                      HetFeatTransfer<M>, MoaPrunerQuick<M>>(searched, budget,
+                                                             [pretrained](auto& parts) { pretrained->prepare(parts); });
       } else {
         study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
-                      NoDataflow<M>>(searched, budget);
+                      TreesAlone<M>, NoDataflow<M>>(searched, budget);
       }
     });
   });

@@ -17,8 +17,10 @@
 #include "support/small_table.hpp"
 #include "support/tiled_products.hpp"
 #include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/drafts/symbol_analyzer.hpp"
 #include "tunewright/features/curve.hpp"
 #include "tunewright/features/dataflow.hpp"
+#include "tunewright/features/draft_score.hpp"
 #include "tunewright/features/extract_in_parts.hpp"
 #include "tunewright/features/factor_products.hpp"
 #include "tunewright/features/hardware.hpp"
@@ -114,6 +116,9 @@ using TagsOnCpu = Case<features::Tags, OnCpu, false>;
 using NoneOnGpu = Case<features::None, OnGpu, false>;
 using PrunersOnGpu = Case<features::Joined<features::PerStatement, features::Dataflow>, OnGpu>;
 using WithDevice = Case<features::Joined<features::Primitives, features::Hardware, features::Tags>, OnCpu>;
+using DraftedOnCpu = Case<features::DraftScore<drafts::SymbolAnalyzer>, OnCpu>;
+using DraftedOnGpu =
+    Case<features::Joined<features::PerStatement, features::DraftScore<drafts::SymbolAnalyzer>>, OnGpu>;
 using OneRowJoined = Case<features::Joined<features::Curve, features::Tags>, OnCpu>;
 
 template <class C>
@@ -135,7 +140,7 @@ bool same(const FeatureBatch& a, const FeatureBatch& b) {
 #define FEATURES                                                                                                    \
   StatementsOnCpu, StatementsOnGpu, DataflowOnCpu, DataflowOnGpu, CurveOnCpu, CurveOnGpu, PrimitivesOnCpu,          \
       PrimitivesOnGpu, KnobsOfRows, ProductsOfRows, HardwareOfRows, TagsOnCpu, NoneOnGpu, PrunersOnGpu, WithDevice, \
-      OneRowJoined
+      OneRowJoined, DraftedOnCpu, DraftedOnGpu
 
 TEST_CASE_TEMPLATE("one program a configuration, as wide as the schema, of finite numbers", C, FEATURES) {
   using F = decltype(C::featurizer);

@@ -19,6 +19,7 @@
 #include "tunewright/models/committee.hpp"
 #include "tunewright/models/gaussian_process.hpp"
 #include "tunewright/models/gbdt.hpp"
+#include "tunewright/models/gbdt_on_draft.hpp"
 #include "tunewright/models/linear.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/models/random.hpp"
@@ -55,6 +56,7 @@ template <class Model>
 Model small() {
   Model model{};
   if constexpr (requires { model.rounds; }) model.rounds = 12;
+  if constexpr (requires { model.trees.rounds; }) model.trees.rounds = 12;
   if constexpr (requires { model.member.rounds; }) model.member.rounds = 8;
   if constexpr (std::same_as<Model, models::Mlp>) model = small_network();
   if constexpr (std::same_as<Model, ThinnedMlp>) model.model = small_network(), model.passes = 3;
@@ -63,6 +65,7 @@ Model small() {
 template <class Model>
 void set_threads(Model& model, unsigned threads) {
   if constexpr (requires { model.threads; }) model.threads = threads;
+  if constexpr (requires { model.trees.threads; }) model.trees.threads = threads;
   if constexpr (requires { model.model.threads; }) model.model.threads = threads;
 }
 template <class Model>
@@ -102,9 +105,9 @@ bool refuses_to_fit(Model& model, const FeatureBatch& x, const std::vector<float
 
 }  // namespace
 
-#define MODELS                                                                                                     \
-  models::Random, models::Linear, models::GaussianProcess, models::Gbdt, RankingTrees, TreeCommittee, models::Mlp, \
-      ThinnedMlp
+#define MODELS                                                                                              \
+  models::Random, models::Linear, models::GaussianProcess, models::Gbdt, RankingTrees, models::GbdtOnDraft, \
+      TreeCommittee, models::Mlp, ThinnedMlp
 
 TEST_CASE_TEMPLATE("scores follow their programs when batches are reordered, split and joined", Model, MODELS) {
   const auto lesson = test::make_lesson(100, 3);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <tuple>
 
 #include "recipes/pretrained.hpp"
 #include "tunewright/recipes/pruner.hpp"
@@ -36,15 +37,17 @@ TEST_CASE("drafts and trees begin with the batch that Pruner begins with, where 
         test::searched_trace(small<PrunerQuick>(5, 1), task, 8));
 }
 
-TEST_CASE("trees as the library has them, drafts and mutations of Pruner's quick form") {
+TEST_CASE(
+    "trees as the library has them, which start from the recipe's draft; drafts and mutations of Pruner's quick form") {
   const Parts<DraftAndTrees> parts;
   CHECK(parts.draft.form == drafts::SymbolAnalyzer::Form::Hierarchical);
   CHECK(parts.explorer.size == 512);
   CHECK(parts.explorer.refresh_rounds == 2);
   CHECK(parts.explorer.mutated_factor == 20);
   CHECK(parts.sampler.epsilon == 0.1);
-  CHECK(parts.model.rounds == models::Gbdt{}.rounds);
-  CHECK(parts.model.max_depth == models::Gbdt{}.max_depth);
+  CHECK(parts.model.trees.rounds == models::Gbdt{}.rounds);
+  CHECK(parts.model.trees.max_depth == models::Gbdt{}.max_depth);
+  CHECK(std::get<1>(parts.featurizer.parts).draft.form == parts.draft.form);
   CHECK(parts.adaptation.min_growth == 0);
 }
 

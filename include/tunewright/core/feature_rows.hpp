@@ -18,6 +18,11 @@ template <class F>
   requires requires { F::row_kinds; }
 inline constexpr std::size_t row_kinds<F> = F::row_kinds;
 
+/// A featurizer whose last column, equal in all rows of a program, is the logarithm to base 2 of an estimated
+/// throughput, declared by `static constexpr bool ends_with_estimate = true`. The unit may differ between tasks.
+template <class F>
+concept EndsWithEstimate = requires { requires F::ends_with_estimate; };
+
 /// A model or sampler that can read the rows of a featurizer. It declares which ones it can read by
 ///
 ///   template <class Featurizer>

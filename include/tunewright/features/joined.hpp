@@ -53,6 +53,7 @@ struct Joined {
   static constexpr std::size_t many_row_parts = ((OneRowFeaturizer<F> ? 0 : 1) + ...);
   static constexpr bool one_row = many_row_parts == 0;
   static constexpr std::size_t row_kinds = many_row_parts > 1 ? many_row_parts : 1;
+  static constexpr bool ends_with_estimate = EndsWithEstimate<std::tuple_element_t<sizeof...(F) - 1, std::tuple<F...>>>;
 
   std::tuple<F...> parts{};
 

@@ -34,8 +34,8 @@ struct BoostingRules;
 ///              2017 (histograms).
 /// Models:      CostModel, EmbeddingCostModel (leaves reached, see gbdt/embedding.hpp), PersistentCostModel.
 /// Shapes:      P programs, R rows, D columns, E = embedding_columns. Units: y is throughput / best of task, in [0, 1];
-///              scores are in units of y under SummedOverStatements, Squared and Quantile, log-odds under Logistic,
-///              without unit under ranking objectives.
+///              scores are in units of y under SummedOverStatements, Squared and Quantile, of log2 y under
+///              SummedLogarithms, log-odds under Logistic, without unit under ranking objectives.
 /// Cost:        fit O(R D) to bin and O(rounds * max_depth * distinct listed bins) to grow; predict O(rows * trees *
 ///              depth), about one nanosecond per step.
 /// Determinism: bit-identical for equal options and data at any number of threads; the seed draws the pairs of ranking
@@ -49,8 +49,8 @@ struct BoostingRules;
 ///              far, and 0.2 overshoots; for programs with so many rows that 0.1 would overshoot, the step is bounded
 ///              (see `bound_steps`). min_child_weight, gamma and lambda are those of XGBoost.
 ///
-/// A program with y = 0 has weight 0 under SummedOverStatements and counts only in the other objectives. In predict,
-/// NaN counts as below every threshold.
+/// A program with y = 0 has weight 0 under SummedOverStatements and SummedLogarithms, and counts only in the other
+/// objectives. In predict, NaN counts as below every threshold.
 struct Gbdt {
   unsigned rounds = 100;       ///< maximum number of trees, at least 1
   unsigned max_depth = 6;      ///< maximum depth of a tree, 1 to 15
@@ -79,7 +79,14 @@ struct Gbdt {
 
   /// Throws `std::invalid_argument` for options out of range, sizes that do not match, labels that are
   /// negative or not finite, and features that are NaN.
-  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    fit_from({}, x, y, group);
+  }
+
+  /// The same with scores before the first tree, which the trees correct and `predict` leaves out: start [P], or empty
+  /// for zeros (XGBoost's base margin).
+  void fit_from(std::span<const float> start, const FeatureBatch& x, std::span<const float> y,
+                std::span<const std::uint32_t> group);
 
   /// [P, E], see EmbeddingCostModel. Throws `std::invalid_argument` for a width other than the trained one.
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const;
@@ -131,10 +138,14 @@ TUNEWRIGHT_INLINE void Gbdt::predict(const FeatureBatch& x, std::span<float> sco
   });
 }
 
-TUNEWRIGHT_INLINE void Gbdt::fit(const FeatureBatch& x, std::span<const float> y,
-                                 std::span<const std::uint32_t> group) {
+TUNEWRIGHT_INLINE void Gbdt::fit_from(std::span<const float> start, const FeatureBatch& x, std::span<const float> y,
+                                      std::span<const std::uint32_t> group) {
   check_options();
   check_fit_sizes("models::Gbdt", x, y.size(), group.size());
+  if (!start.empty() && start.size() != y.size()) {
+    throw std::invalid_argument("models::Gbdt::fit_from: " + std::to_string(start.size()) + " first scores for " +
+                                std::to_string(y.size()) + " programs; give one a program, or none");
+  }
   for (std::size_t p = 0; p < y.size(); ++p) {
     const bool too_large = objective == gbdt::Objective::Logistic && y[p] > 1;
     if (!std::isfinite(y[p]) || y[p] < 0 || too_large) {
@@ -153,7 +164,7 @@ TUNEWRIGHT_INLINE void Gbdt::fit(const FeatureBatch& x, std::span<const float> y
   }
   ThreadTeam team(threads);
   const gbdt::BinnedRows data = gbdt::bin_rows(x, max_bins, team);
-  ensemble = gbdt::boost(data, x.offsets(), x.columns(), y, group, boosting_rules(), Rng(seed), team);
+  ensemble = gbdt::boost(data, x.offsets(), x.columns(), y, group, start, boosting_rules(), Rng(seed), team);
 }
 
 TUNEWRIGHT_INLINE FeatureBatch Gbdt::embed(const FeatureBatch& x) const {
@@ -163,11 +174,11 @@ TUNEWRIGHT_INLINE FeatureBatch Gbdt::embed(const FeatureBatch& x) const {
 }
 
 TUNEWRIGHT_INLINE void Gbdt::save(std::ostream& out, std::uint64_t feature_schema) const {
-  gbdt::save(ensemble, out, feature_schema);
+  gbdt::save("models::Gbdt", ensemble, out, feature_schema);
 }
 
 TUNEWRIGHT_INLINE void Gbdt::load(std::istream& in, std::uint64_t feature_schema) {
-  ensemble = gbdt::load(in, feature_schema);
+  ensemble = gbdt::load("models::Gbdt", in, feature_schema);
 }
 
 TUNEWRIGHT_INLINE void Gbdt::check_options() const {

@@ -291,7 +291,8 @@ consteval void rows() {
   static_assert(ReadsRowsOf<M, F>,
                 "recipe: slot 'model' cannot read the rows of slot 'featurizer'; see the model's reads_rows_of. "
                 "models::PatternAware reads rows of two kinds, as features::Joined<features::PerStatement, "
-                "features::Dataflow> gives (docs/concepts/models.md)");
+                "features::Dataflow> gives, models::GbdtOnDraft rows that end with a features::DraftScore "
+                "(docs/concepts/models.md)");
   static_assert(ReadsRowsOf<X, F>,
                 "recipe: slot 'sampler' cannot read the rows of slot 'featurizer'; see the sampler's reads_rows_of. "
                 "samplers::UncertaintyPingPong reads one row a configuration, as features::Knobs gives "

@@ -86,6 +86,7 @@
 #include "tunewright/models/gbdt/objective.hpp"
 #include "tunewright/models/gbdt/split.hpp"
 #include "tunewright/models/gbdt/tree_grower.hpp"
+#include "tunewright/models/gbdt_on_draft.hpp"
 #include "tunewright/models/labels.hpp"
 #include "tunewright/models/linear.hpp"
 #include "tunewright/models/program_vectors.hpp"

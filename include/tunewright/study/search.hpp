@@ -156,6 +156,7 @@ std::optional<Searched> search(const P& problem, std::uint64_t seed, const Budge
   Parts<Recipe> parts{.space = problem.space, .seed = seed, .threads = threads};
   if (problem.measurer) parts.measurer = problem.measurer();
   if constexpr (requires { parts.model.threads = threads; }) parts.model.threads = threads;
+  if constexpr (requires { parts.model.trees.threads = threads; }) parts.model.trees.threads = threads;
   if constexpr (HasOwnClock<Measurer>) {
     parts.clock = [virtual_clock = parts.measurer.clock] { return virtual_clock() + processor_time(); };
   }

@@ -18,6 +18,7 @@
 #include "tunewright/models/concept.hpp"
 #include "tunewright/models/gaussian_process.hpp"
 #include "tunewright/models/gbdt.hpp"
+#include "tunewright/models/gbdt_on_draft.hpp"
 #include "tunewright/models/linear.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/models/pattern_aware.hpp"
@@ -58,6 +59,7 @@ template <class Model>
 void load_and_use(const std::string& bytes) {
   Model model;
   if constexpr (requires { model.threads; }) model.threads = 1;
+  if constexpr (requires { model.trees.threads; }) model.trees.threads = 1;
   Model again = model;
   std::stringstream in(bytes), written;
   if (!fuzz::accepts<std::runtime_error>([&] { model.load(in, 7); })) return;
@@ -83,6 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (is("Linear")) load_and_use<models::Linear>(bytes);
   if (is("GaussianProcess")) load_and_use<models::GaussianProcess>(bytes);
   if (is("Gbdt")) load_and_use<models::Gbdt>(bytes);
+  if (is("GbdtOnDraft")) load_and_use<models::GbdtOnDraft>(bytes);
   if (is("Committee")) load_and_use<models::Committee<models::Gbdt, 2>>(bytes);
   if (is("Mlp")) load_and_use<models::Mlp>(bytes);
   if (is("PatternAware")) load_and_use<models::PatternAware>(bytes);

@@ -54,10 +54,11 @@ class RoundSample {
 void bound_steps(float learning_rate, std::span<const std::uint32_t> offsets, std::span<Slope> slope);
 
 /// Trains trees one after another. `offsets` [P + 1] are the rows of the programs; y [P], group [P] or empty; `columns`
-/// = D. Bit-identical at any number of threads.
+/// = D; `start` [P] are the scores before the first tree, empty for zeros. Bit-identical at any number of threads.
 [[nodiscard]] Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets, std::size_t columns,
-                             std::span<const float> y, std::span<const std::uint32_t> group, const BoostingRules& rules,
-                             const Rng& rng, ThreadTeam& team);
+                             std::span<const float> y, std::span<const std::uint32_t> group,
+                             std::span<const float> start, const BoostingRules& rules, const Rng& rng,
+                             ThreadTeam& team);
 
 }  // namespace tunewright::models::gbdt
 
@@ -100,10 +101,12 @@ TUNEWRIGHT_INLINE void bound_steps(float learning_rate, std::span<const std::uin
 
 TUNEWRIGHT_INLINE Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets, std::size_t columns,
                                  std::span<const float> y, std::span<const std::uint32_t> group,
-                                 const BoostingRules& rules, const Rng& rng, ThreadTeam& team) {
+                                 std::span<const float> start, const BoostingRules& rules, const Rng& rng,
+                                 ThreadTeam& team) {
   const std::size_t programs = y.size();
   const auto groups = RankingGroups::of(offsets, group);
-  std::vector<float> score(programs, 0.0F), row_value(data.rows);
+  std::vector<float> score(start.begin(), start.end()), row_value(data.rows);
+  score.resize(programs);
   std::vector<Slope> slope(programs);
   std::vector<PackedSum> of_program(programs), of_row(data.rows);
   TreeGrower grower(data, rules.growth, team);

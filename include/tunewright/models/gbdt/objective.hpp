@@ -23,6 +23,9 @@ enum class Objective : std::uint8_t {
   /// 1/2 y (s - y)^2:  g = (s - y) y,  h = y. Ansor's loss (OSDI 2020, 5.2): slow programs have less weight, failed
   /// ones none.
   SummedOverStatements,
+  /// 1/2 y (s - log2 y)^2:  g = (s - log2 y) y,  h = y. The same for the logarithm of the label, whose errors are
+  /// relative.
+  SummedLogarithms,
   /// Sum over pairs of one task with y_i > y_j of log(1 + exp(s_j - s_i)) (RankNet, ICML 2005).
   RankPairwise,
   /// The same, each pair weighted by the change of the task's NDCG if the two are swapped, with gains 2^y - 1
@@ -70,6 +73,11 @@ inline void squared_slopes(std::span<const float> score, std::span<const float> 
 
 inline void summed_slopes(std::span<const float> score, std::span<const float> y, std::span<Slope> out) {
   for (std::size_t p = 0; p < y.size(); ++p) out[p] = {(score[p] - y[p]) * y[p], y[p]};
+}
+
+inline void logarithm_slopes(std::span<const float> score, std::span<const float> y, std::span<Slope> out) {
+  for (std::size_t p = 0; p < y.size(); ++p)
+    out[p] = y[p] > 0 ? Slope{(score[p] - std::log2(y[p])) * y[p], y[p]} : Slope{};
 }
 
 /// Adds the slopes of one group to `out`. Every program is compared with up to `pairs_per_program` others drawn by
@@ -199,6 +207,7 @@ TUNEWRIGHT_INLINE void slopes(const ObjectiveRules& rules, std::span<const float
   switch (rules.objective) {
     case Objective::Squared: return squared_slopes(score, y, out);
     case Objective::SummedOverStatements: return summed_slopes(score, y, out);
+    case Objective::SummedLogarithms: return logarithm_slopes(score, y, out);
     case Objective::Quantile: return quantile_slopes(score, y, rules.quantile, out);
     case Objective::Logistic: return logistic_slopes(score, y, rules.positive_weight, out);
     case Objective::RankPairwise:
@@ -220,6 +229,9 @@ TUNEWRIGHT_INLINE double loss(const ObjectiveRules& rules, std::span<const float
     const double s = static_cast<double>(score[p]), label = static_cast<double>(y[p]), off = s - label;
     switch (rules.objective) {
       case Objective::SummedOverStatements: sum += label * off * off; break;
+      case Objective::SummedLogarithms:
+        if (label > 0) sum += label * (s - std::log2(label)) * (s - std::log2(label));
+        break;
       case Objective::Quantile: {
         const double quantile = static_cast<double>(rules.quantile);
         sum += off < 0 ? -quantile * off : (1 - quantile) * off;

@@ -15,9 +15,9 @@
 
 namespace tunewright::models::gbdt {
 
-/// An ensemble as tensors: columns [1], used_columns [U], tree_first and tree_depth [T]; threshold, feature
+/// An ensemble of `model` as tensors: columns [1], used_columns [U], tree_first and tree_depth [T]; threshold, feature
 /// and left [N].
-inline void save(const Ensemble& ensemble, std::ostream& out, std::uint64_t feature_schema) {
+inline void save(const char* model, const Ensemble& ensemble, std::ostream& out, std::uint64_t feature_schema) {
   std::vector<std::uint32_t> first, depth;
   for (const Ensemble::Tree& tree : ensemble.trees) {
     first.push_back(tree.first);
@@ -37,7 +37,7 @@ inline void save(const Ensemble& ensemble, std::ostream& out, std::uint64_t feat
                                           data::Tensor::of("threshold", threshold),
                                           data::Tensor::of("feature", feature),
                                           data::Tensor::of("left", left)};
-  save_tensors("models::Gbdt", out, feature_schema, tensors);
+  save_tensors(model, out, feature_schema, tensors);
 }
 
 namespace persistence_detail {
@@ -93,9 +93,10 @@ inline Ensemble ensemble_of(const data::TensorFile& file) {
 
 }  // namespace persistence_detail
 
-/// Reads an ensemble written by `save`. Throws `std::runtime_error` for another feature schema and for malformed files.
-[[nodiscard]] inline Ensemble load(std::istream& in, std::uint64_t feature_schema) {
-  return load_tensors("models::Gbdt", in, feature_schema, persistence_detail::ensemble_of);
+/// Reads an ensemble written by `save`. Throws `std::runtime_error` for another model or feature schema and for
+/// malformed files.
+[[nodiscard]] inline Ensemble load(const char* model, std::istream& in, std::uint64_t feature_schema) {
+  return load_tensors(model, in, feature_schema, persistence_detail::ensemble_of);
 }
 
 }  // namespace tunewright::models::gbdt

@@ -43,6 +43,18 @@ TEST_CASE("summed over statements: g = (s - y) y, h = y, and nothing from a fail
   CHECK(slope[1].hessian == 0);
 }
 
+TEST_CASE("summed logarithms: g = (s - log2 y) y, h = y, and nothing from a failed program") {
+  const ObjectiveRules rules{Objective::SummedLogarithms};
+  const auto slope = slopes_of(rules, {0.5F, 0.5F}, {0.25F, 0});
+  CHECK(slope[0].gradient == 0.625F);  // (0.5 + 2) * 0.25
+  CHECK(slope[0].hessian == 0.25F);
+  CHECK(slope[1].gradient == 0);
+  CHECK(slope[1].hessian == 0);
+  // 0.25 * 2.5^2
+  CHECK(models::gbdt::loss(rules, std::vector<float>{0.5F, 0.5F}, std::vector<float>{0.25F, 0}) ==
+        doctest::Approx(1.5625));
+}
+
 TEST_CASE("quantile: -a below the label, 1 - a above, nothing on it, h = 1") {
   const ObjectiveRules rules{.objective = Objective::Quantile, .quantile = 0.75F};
   const auto slope = slopes_of(rules, {0.25F, 0.75F, 0.5F}, {0.5F, 0.5F, 0.5F});
