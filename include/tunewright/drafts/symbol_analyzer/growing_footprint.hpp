@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tunewright/detail/config.hpp"
@@ -73,9 +74,6 @@ class GrowingFootprint {
   void add_access(const StatementFootprint::Access& a);
   /// Recomputes what an access touches, after another loop varies.
   void update(Buffer& a) const;
-  [[nodiscard]] Footprint touched(const Buffer& a) const;
-  /// Of a row-major buffer.
-  [[nodiscard]] Rows rows(const Buffer& a) const;
   [[nodiscard]] static double count(const Side& side) { return std::min(side.range->count, side.extent); }
   [[nodiscard]] double in_lines(double bytes) const {
     return static_cast<double>(static_cast<std::int64_t>((bytes + line_ - 1) / line_)) * line_;
@@ -132,9 +130,29 @@ TUNEWRIGHT_INLINE void GrowingFootprint::add(const Buffer& a) {
 }
 
 TUNEWRIGHT_INLINE void GrowingFootprint::update(Buffer& a) const {
-  a.touched = touched(a);
-  if (a.continues || a.packed || a.last - a.first < 2) return;
-  const Rows now = rows(a);
+  const std::span<const Side> sides = std::span(sides_).subspan(a.first, a.last - a.first);
+  double bytes = a.element_bytes;
+  if (a.packed || sides.empty()) {
+    for (const Side& side : sides) bytes *= count(side);
+    if (!sides.empty()) bytes = in_lines(bytes);
+    a.touched = {bytes, bytes};
+    return;
+  }
+  const double innermost = count(sides[0]);
+  Rows now{.row_bytes = bytes * innermost};
+  bytes = in_lines(now.row_bytes);
+  double occupied = bytes;
+  bool whole = innermost == sides[0].extent;  // whether the dimensions so far are touched entirely, so slices adjoin
+  for (const Side& side : sides.subspan(1)) {
+    const double slices = count(side);
+    bytes *= slices;
+    if (slices > 1) occupied = slices * std::max(occupied, side.conflict_bytes);
+    (whole || side.pitch < page ? now.row_bytes : now.count) *= slices;
+    whole = whole && slices == side.extent;
+  }
+  a.touched = {bytes, occupied};
+  if (a.continues) return;
+  now.cache_bytes = occupied;
   a.continues = a.in_turn.count > 1 && now.row_bytes > a.in_turn.row_bytes;
   if (!a.continues) a.in_turn = now;
 }
@@ -155,37 +173,6 @@ TUNEWRIGHT_INLINE void GrowingFootprint::add_access(const StatementFootprint::Ac
   added.packed = b.is_packed();
   added.first = first;
   added.last = sides_.size();
-}
-
-TUNEWRIGHT_INLINE Footprint GrowingFootprint::touched(const Buffer& a) const {
-  double bytes = a.element_bytes;
-  if (a.first == a.last) return {bytes, bytes};
-  const Side* side = &sides_[a.first];
-  const Side* const last = side + (a.last - a.first);
-  if (a.packed) {
-    for (; side != last; ++side) bytes *= count(*side);
-    bytes = in_lines(bytes);
-    return {bytes, bytes};
-  }
-  bytes = in_lines(bytes * count(*side));
-  double occupied = bytes;
-  for (++side; side != last; ++side) {
-    const double slices = count(*side);
-    bytes *= slices;
-    if (slices > 1) occupied = slices * std::max(occupied, side->conflict_bytes);
-  }
-  return {bytes, occupied};
-}
-
-TUNEWRIGHT_INLINE GrowingFootprint::Rows GrowingFootprint::rows(const Buffer& a) const {
-  Rows found{.row_bytes = a.element_bytes, .cache_bytes = a.touched.cache_bytes};
-  bool whole = true;  // whether the dimensions further in are touched entirely, so that slices are adjacent
-  for (std::size_t side = a.first; side != a.last; ++side) {
-    const Side& slices = sides_[side];
-    (whole || slices.pitch < page ? found.row_bytes : found.count) *= count(slices);
-    whole = whole && count(slices) == slices.extent;
-  }
-  return found;
 }
 
 }  // namespace tunewright::drafts
