@@ -12,6 +12,7 @@
 #include "operators.hpp"
 #include "tunewright/models/committee.hpp"
 #include "tunewright/models/gbdt.hpp"
+#include "tunewright/models/gbdt_on_draft.hpp"
 #include "tunewright/recipes/ansor.hpp"
 #include "tunewright/recipes/pruner.hpp"
 #include "tunewright/samplers/uncertainty.hpp"

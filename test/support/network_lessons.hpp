@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "support/predicted.hpp"
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/stats/ranking.hpp"
@@ -40,13 +41,6 @@ inline NetworkLesson make_lesson(std::size_t programs, std::uint64_t seed) {
     lesson.group.push_back(static_cast<std::uint32_t>(p % 3));
   }
   return lesson;
-}
-
-template <class Model>
-std::vector<float> predicted(const Model& model, const FeatureBatch& x) {
-  std::vector<float> score(x.programs());
-  model.predict(x, score);
-  return score;
 }
 
 template <class Model>

@@ -84,20 +84,25 @@ void describe_or_leave_out(Describer& describer, const Program& program, const T
   }
 }
 
-/// Appends a configuration to `batch`, by its summary if `describer` reads summaries and there is one, else lowered. A
-/// configuration that cannot be lowered or described becomes a program without rows.
+/// Appends configurations to `batch`, each by its summary if `describer` reads summaries and there is one, else
+/// lowered. A configuration that cannot be lowered or described becomes a program without rows.
 template <SearchSpace S, class Describer>
-void describe_configuration(ProgramReader<S>& reader, const config_t<S>& config, Describer& describer, const Task& task,
-                            FeatureBatch& batch) {
+void describe_configurations(Describer& describer, const S& space, const Task& task,
+                             std::span<const config_t<S>> configs, FeatureBatch& batch) {
   const auto describe = [&](const auto& program)
     requires requires { describer.describe(program, task, batch); }
   { describe_or_leave_out(describer, program, task, batch); };
-  try {
-    reader.read(config, describe);
-  } catch (const std::bad_alloc&) {
-    throw;  // not a property of the configuration
-  } catch (const std::exception&) {
-    batch.close_program();
+  ProgramReader<S> reader(space, task);
+  for (const config_t<S>& config : configs) {
+    try {
+      reader.read(config, describe);
+    } catch (const std::bad_alloc&) {
+      throw;  // not a property of the configuration
+    } catch (const std::exception&) {
+      batch.close_program();
+    }
+    // Configurations of one space have similar numbers of rows.
+    if (batch.programs() == 1) batch.reserve_rows(batch.rows() * configs.size());
   }
 }
 

@@ -47,8 +47,7 @@ struct Dataflow {
   [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
     FeatureBatch batch(asynchronous_copies ? dataflow::columns_with_asynchronous_copies : dataflow::columns);
     dataflow::Describer own = describer();
-    ProgramReader<S> reader(space, task);
-    for (const config_t<S>& config : configs) describe_configuration(reader, config, own, task, batch);
+    describe_configurations(own, space, task, configs, batch);
     return batch;  // (10 N, 23 or 24) in N programs
   }
 

@@ -44,8 +44,7 @@ struct DraftScore {
   [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
     FeatureBatch batch(1);
     Describer describes = describer();
-    ProgramReader<S> reader(space, task);
-    for (const config_t<S>& config : configs) describe_configuration(reader, config, describes, task, batch);
+    describe_configurations(describes, space, task, configs, batch);
     return batch;  // (N, 1)
   }
 

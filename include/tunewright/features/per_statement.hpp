@@ -59,12 +59,7 @@ struct PerStatement {
   [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
     FeatureBatch batch(per_statement::columns);
     per_statement::Describer describer;
-    ProgramReader<S> reader(space, task);
-    for (const config_t<S>& config : configs) {
-      describe_configuration(reader, config, describer, task, batch);
-      // Configurations of one space have similar numbers of rows.
-      if (batch.programs() == 1) batch.reserve_rows(batch.rows() * configs.size());
-    }
+    describe_configurations(describer, space, task, configs, batch);
     return batch;  // (R, 164) in N programs
   }
 

@@ -13,12 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "support/predicted.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/safetensors.hpp"
 
 using namespace tunewright;
 using models::Gbdt;
 using models::gbdt::Objective;
+using test::predicted;
 
 static_assert(CostModel<Gbdt> && EmbeddingCostModel<Gbdt> && PersistentCostModel<Gbdt>);
 static_assert(!ParametricCostModel<Gbdt> && !UncertainCostModel<Gbdt>);
@@ -59,12 +61,6 @@ FeatureBatch column(const std::vector<float>& values) {
   FeatureBatch x(1);
   for (const float value : values) x.append_program(std::vector<float>{value});
   return x;
-}
-
-std::vector<float> predicted(const Gbdt& model, const FeatureBatch& x) {
-  std::vector<float> score(x.programs());
-  model.predict(x, score);
-  return score;
 }
 
 }  // namespace

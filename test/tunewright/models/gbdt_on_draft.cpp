@@ -11,9 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "support/predicted.hpp"
+
 using namespace tunewright;
 using models::Gbdt;
 using models::GbdtOnDraft;
+using test::predicted;
 
 static_assert(CostModel<GbdtOnDraft> && EmbeddingCostModel<GbdtOnDraft> && PersistentCostModel<GbdtOnDraft>);
 
@@ -39,13 +42,6 @@ GbdtOnDraft stump() {
   model.trees.learning_rate = 1;
   model.trees.lambda = 0;
   return model;
-}
-
-template <class Model>
-std::vector<float> predicted(const Model& model, const FeatureBatch& x) {
-  std::vector<float> score(x.programs());
-  model.predict(x, score);
-  return score;
 }
 
 }  // namespace

@@ -11,11 +11,13 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/predicted.hpp"
 #include "tunewright/core/rng.hpp"
 
 using namespace tunewright;
 using models::Linear;
 using models::RowsAs;
+using test::predicted;
 
 static_assert(CostModel<Linear> && UncertainCostModel<Linear> && EmbeddingCostModel<Linear> &&
               PersistentCostModel<Linear>);
@@ -28,11 +30,6 @@ FeatureBatch programs(const std::vector<std::vector<float>>& rows, std::size_t c
   FeatureBatch x(columns);
   for (const auto& program : rows) x.append_program(program);
   return x;
-}
-std::vector<float> predicted(const Linear& model, const FeatureBatch& x) {
-  std::vector<float> score(x.programs());
-  model.predict(x, score);
-  return score;
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ struct CpuSymbols {
   std::array<TrimmedTiles, 4> tiles{};
   std::size_t sizes = 1;          ///< number of tile sizes: full, and trimmed along one axis, another, or both
   std::array<double, 3> bytes{};  ///< loaded into L1, L2 and the last level
-  /// Those of them that were not fetched ahead in time: into L2, where L1 evicts them; into the last level, where
-  /// prefetchers do not follow the access. See `GrowingFootprint`.
+  /// Prefetchers bring these bytes too late: into L2, because L1 evicts them; into the last level, because they do not
+  /// follow the access. See `GrowingFootprint`.
   std::array<double, 3> late_bytes{};
 };
 

@@ -230,7 +230,7 @@ TUNEWRIGHT_INLINE double loss(const ObjectiveRules& rules, std::span<const float
     switch (rules.objective) {
       case Objective::SummedOverStatements: sum += label * off * off; break;
       case Objective::SummedLogarithms:
-        if (label > 0) sum += label * (s - std::log2(label)) * (s - std::log2(label));
+        if (label > 0) sum += label * std::pow(s - std::log2(label), 2);
         break;
       case Objective::Quantile: {
         const double quantile = static_cast<double>(rules.quantile);
