@@ -3,11 +3,11 @@
 // Tuned kernels against cuBLAS, cuBLASLt and cuDNN on an NVIDIA GPU, both in one run.
 //
 //   bench_gpu_kernels [--cases=PREFIX,..] [--trials=N] [--seconds=N] [--journal=FILE] [--results=FILE] [--summary=FILE]
-//                     [--random] [--list]
+//                     [--recipe=NAME] [--list]
 //
 // Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured
-// goes to the journal. `--random` draws the trials at random instead: a small data set of measured programs. `--cases`
-// takes the kernels whose names begin so, e.g. --cases=conv2d; `--list` names them. `--seconds` is for all of them
+// goes to the journal. Recipes are draft_and_trees, which is the default, ansor and random, which makes a small data set
+// of measured programs. `--cases` takes the kernels whose names begin so, e.g. --cases=conv2d; `--list` names them. `--seconds` is for all of them
 // together: each gets its share of what is left, but 15 at least; with less left, none is begun.
 //
 // A finished kernel is a line of the results at once: seconds, gflops, ratio (library time / ours, above 1 is faster),
@@ -51,6 +51,7 @@
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/ansor.hpp"
+#include "tunewright/recipes/draft_and_trees.hpp"
 #include "tunewright/recipes/random.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/stats/robust.hpp"
@@ -70,7 +71,7 @@ struct Options {
   std::vector<std::string> cases;  ///< prefixes of names; none: all
   std::string results, summary;    ///< files, empty for none
   double seconds = std::numeric_limits<double>::infinity();
-  bool random = false;
+  std::string recipe = "draft_and_trees";
   bool list = false;
 };
 
@@ -94,8 +95,8 @@ Options take_options(int argc, char** argv) {
       options.summary = value;
     } else if (is("--seconds=")) {
       options.seconds = static_cast<double>(bench::parse_trials(value));
-    } else if (word == "--random") {
-      options.random = true;
+    } else if (is("--recipe=")) {
+      options.recipe = value;
     } else if (word == "--list") {
       options.list = true;
     } else {
@@ -277,7 +278,6 @@ Json summary_of(const Results& results, const std::vector<Case>& cases) {
 
 template <class AnyTuner>
 auto tune(AnyTuner& tuner, const Task& task, const Options& options, double seconds) {
-  tuner.parts().training = {};  // each kernel is tuned on its own, whatever ran before it
   const Budget budget{.trials = options.tuning.trials,
                       .time = std::min(Seconds(seconds), options.tuning.seconds_per_kernel.value_or(Budget{}.time))};
   if (!options.tuning.journal) return tuner.run(task, budget, Progress{});
@@ -398,6 +398,7 @@ ExitStatus run_all(AnyTuner& tuner, const Options& options) {
   Results results(options.results, measurer.identity());
   std::unique_ptr<bench::GpuDevice> device;  // of the libraries
   bool time_ran_out = false;
+  const auto untrained = tuner.parts().model;
   std::vector<const Case*> open, only_compared;
   for (const Case& c : cases) {
     if (!results.tuned(c, options.tuning.trials))
@@ -423,6 +424,9 @@ ExitStatus run_all(AnyTuner& tuner, const Options& options) {
       break;
     }
     const double share = std::max(left / static_cast<double>(open.size() - i) - comparison_s, least_s);
+    // Each kernel is tuned on its own, whatever ran before it.
+    tuner.parts().training = {};
+    tuner.parts().model = untrained;
     Json line = tuned_and_compared(*open[i], options, share, tuner, device);
     if (line.value("stopped", "") == name(Stop::Time)) time_ran_out = true;
     results.add(std::move(line));
@@ -443,15 +447,22 @@ int main(int argc, char** argv) try {
     return 0;
   }
   using Space = spaces::MultiLevelTiling;
-  if (options.random) {
-    Tuner<recipes::Random<Space, measurers::Nvrtc>> tuner{{.seed = options.tuning.seed, .threads = hardware_threads()}};
+  using measurers::Nvrtc;
+  if (options.recipe == "draft_and_trees") {
+    Tuner<recipes::DraftAndTrees<Space, Nvrtc>> tuner{{.seed = options.tuning.seed, .threads = hardware_threads()}};
     return run_all(tuner, options);
   }
-  Tuner<recipes::AnsorQuick<Space, measurers::Nvrtc>> tuner{
-      {.model = {.objective = models::gbdt::Objective::RankPairwise},
-       .seed = options.tuning.seed,
-       .threads = hardware_threads()}};
-  return run_all(tuner, options);
+  if (options.recipe == "ansor") {
+    Tuner<recipes::AnsorQuick<Space, Nvrtc>> tuner{{.model = {.objective = models::gbdt::Objective::RankPairwise},
+                                                    .seed = options.tuning.seed,
+                                                    .threads = hardware_threads()}};
+    return run_all(tuner, options);
+  }
+  if (options.recipe == "random") {
+    Tuner<recipes::Random<Space, Nvrtc>> tuner{{.seed = options.tuning.seed, .threads = hardware_threads()}};
+    return run_all(tuner, options);
+  }
+  throw std::invalid_argument("'" + options.recipe + "' is no recipe; there are draft_and_trees, ansor and random");
 } catch (const std::exception& error) {
   std::cerr << "bench_gpu_kernels: " << error.what() << '\n';
   return 1;

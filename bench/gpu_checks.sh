@@ -270,7 +270,7 @@ for part in "${wanted[@]}"; do
     products) compare products matmul/,batch_matmul/ --trials="$trials" ;;
     half) compare half matmul_fp16/ --trials="$trials" ;;
     convolutions) compare convolutions conv2d/ --trials="$trials" ;;
-    dataset) compare dataset "" --random --trials=64 ;;
+    dataset) compare dataset "" --recipe=random --trials=64 ;;
     sanitizer)
       if command -v compute-sanitizer >/dev/null; then
         run sanitizer timeout 120 compute-sanitizer --target-processes all --error-exitcode 1 "$binaries/08_a_gpu_kernel"

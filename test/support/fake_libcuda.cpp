@@ -25,6 +25,8 @@
 #undef cuDeviceTotalMem
 #undef cuMemcpyHtoD
 #undef cuMemcpyDtoH
+#undef cuMemcpyDtoD
+#undef cuMemAllocHost
 #undef cuMemsetD8
 #undef cuStreamBeginCapture
 #include <unistd.h>
@@ -293,6 +295,23 @@ CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
   if (!is_memory(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult failed = finish_work(); failed != CUDA_SUCCESS) return failed;
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+  if (const CUresult refused = refusal(); refused != CUDA_SUCCESS) return refused;
+  if (!is_memory(to, bytes) || !is_memory(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  enqueue([=] { std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); });
+  return CUDA_SUCCESS;
+}
+CUresult cuMemAllocHost_v2(void** pointer, std::size_t bytes) {
+  if (const CUresult refused = refusal(); refused != CUDA_SUCCESS) return refused;
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  *pointer = std::malloc(bytes);
+  return *pointer == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+CUresult cuMemFreeHost(void* pointer) {
+  if (const CUresult refused = refusal(); refused != CUDA_SUCCESS) return refused;
+  std::free(pointer);
   return CUDA_SUCCESS;
 }
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, std::size_t bytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -68,6 +69,7 @@ class DeviceChild {
   struct Input {
     sandbox::InputView view;
     DeviceMemory memory;
+    std::optional<DeviceMemory> original{};  ///< what no kernel can have changed; none where the device is full
   };
   struct Output {
     sandbox::OutputView expected;
@@ -106,6 +108,8 @@ class DeviceChild {
 
   void set_task(sandbox::Mapping mapping);
 
+  void keep_original(Input& input) const;
+
   [[nodiscard]] Bound load_and_check(const sandbox::Mapping& mapping);
 
   void reject_unfit(const CodeView& code) const;
@@ -141,6 +145,7 @@ class DeviceChild {
   sandbox::Mapping mapping_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
+  std::optional<PinnedMemory> results_;
   std::optional<DeviceMemory> flushed_;
   std::vector<Bound> kept_;
 };
@@ -261,6 +266,7 @@ TUNEWRIGHT_INLINE void DeviceChild::start() {
   for (CUevent& event : events_) driver->check((*driver)->create_event(&event, CU_EVENT_DEFAULT), "making an event");
   facts_ = describe(*driver, device, count);
   driver_ = std::move(driver);
+  results_.emplace(*driver_);
 }
 
 TUNEWRIGHT_INLINE void DeviceChild::set_task(sandbox::Mapping mapping) {
@@ -279,6 +285,17 @@ TUNEWRIGHT_INLINE void DeviceChild::set_task(sandbox::Mapping mapping) {
                         static_cast<std::size_t>(element_count(output.shape)) * program::size_in_bytes(output.type));
     outputs_.push_back({std::move(output), std::move(memory)});
   }
+  for (Input& input : inputs_) keep_original(input);
+}
+
+TUNEWRIGHT_INLINE void DeviceChild::keep_original(Input& input) const {
+  try {
+    input.original.emplace(*driver_, "the original of " + input.view.name, input.view.bytes.size());
+  } catch (const DriverError& error) {
+    if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
+    return;
+  }
+  input.original->write(input.view.bytes.data());
 }
 
 TUNEWRIGHT_INLINE DeviceChild::Bound DeviceChild::load_and_check(const sandbox::Mapping& mapping) {
@@ -395,7 +412,12 @@ TUNEWRIGHT_INLINE double DeviceChild::time(Bound& bound, unsigned calls) const {
 }
 
 TUNEWRIGHT_INLINE void DeviceChild::check(Bound& bound) {
-  for (const Input& input : inputs_) input.memory.write(input.view.bytes.data());
+  for (const Input& input : inputs_) {
+    if (input.original)
+      input.memory.copy(*input.original);
+    else
+      input.memory.write(input.view.bytes.data());
+  }
   for (const auto& constant : bound.packed) constant->memory.write(constant->contents.data());
   for (const Output& output : outputs_) {
     output.memory.fill_zones();
@@ -406,8 +428,9 @@ TUNEWRIGHT_INLINE void DeviceChild::check(Bound& bound) {
   bound.checked_call_seconds = time(bound, 1);
   check_zones(bound);
   for (const Output& output : outputs_) {
-    const std::vector<char> contents = output.memory.read();
-    if (const auto wrong = sandbox::mismatch(output.expected, contents.data()))
+    char* contents = results_->with_room_for(std::max<std::size_t>(output.memory.bytes(), 1));
+    output.memory.read(contents);
+    if (const auto wrong = sandbox::mismatch(output.expected, contents))
       throw Rejected(Fault::WrongResult, *wrong);
   }
 }

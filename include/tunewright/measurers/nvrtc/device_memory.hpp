@@ -15,6 +15,29 @@
 
 namespace tunewright::measurers::nvrtc {
 
+/// Memory of the host that a device copies from and to several times as fast as from other memory.
+class PinnedMemory {
+ public:
+  explicit PinnedMemory(const Driver& driver) : driver_(&driver) {}
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  ~PinnedMemory() { release(); }
+
+  /// At least `bytes`, at least 1; what was in it is lost.
+  [[nodiscard]] char* with_room_for(std::size_t bytes);
+
+ private:
+  void release() noexcept {
+    if (data_ != nullptr) static_cast<void>((*driver_)->release_pinned(data_));
+    data_ = nullptr;
+    bytes_ = 0;
+  }
+
+  const Driver* driver_;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
 /// Device memory between two red zones with a known pattern, which are compared after a run because a device traps only
 /// at the end of a whole allocation. Aligned to 256 bytes.
 class DeviceMemory {
@@ -37,7 +60,14 @@ class DeviceMemory {
   void write(const void* from) const {
     if (bytes_ != 0) driver_->check((*driver_)->copy_to_device(data(), from, bytes_), "filling '" + name_ + "'");
   }
-  [[nodiscard]] std::vector<char> read() const;
+  void copy(const DeviceMemory& from) const {
+    if (bytes_ != 0)
+      driver_->check((*driver_)->copy_on_device(data(), from.data(), bytes_), "restoring '" + name_ + "'");
+  }
+  /// `to` has room for `bytes()`.
+  void read(char* to) const {
+    if (bytes_ != 0) driver_->check((*driver_)->copy_to_host(to, data(), bytes_), "reading '" + name_ + "'");
+  }
   void poison() const {
     if (bytes_ != 0) driver_->check((*driver_)->fill(data(), unwritten, bytes_), "poisoning '" + name_ + "'");
   }
@@ -61,6 +91,16 @@ class DeviceMemory {
 
 namespace tunewright::measurers::nvrtc {
 
+TUNEWRIGHT_INLINE char* PinnedMemory::with_room_for(std::size_t bytes) {
+  if (bytes > bytes_) {
+    release();
+    driver_->check((*driver_)->allocate_pinned(&data_, bytes),
+                   "pinning " + std::to_string(bytes) + " bytes of the host's memory");
+    bytes_ = bytes;
+  }
+  return static_cast<char*>(data_);
+}
+
 TUNEWRIGHT_INLINE DeviceMemory::DeviceMemory(const Driver& driver, std::string name, std::size_t bytes)
     : driver_(&driver), name_(std::move(name)), bytes_(bytes) {
   driver.check(driver->allocate(&base_, padded() + 2 * zone),
@@ -73,12 +113,6 @@ TUNEWRIGHT_INLINE DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
       name_(std::move(other.name_)),
       bytes_(other.bytes_),
       base_(std::exchange(other.base_, 0)) {}
-
-TUNEWRIGHT_INLINE std::vector<char> DeviceMemory::read() const {
-  std::vector<char> contents(bytes_);
-  if (bytes_ != 0) driver_->check((*driver_)->copy_to_host(contents.data(), data(), bytes_), "reading '" + name_ + "'");
-  return contents;
-}
 
 TUNEWRIGHT_INLINE void DeviceMemory::fill_zones() const {
   driver_->check((*driver_)->fill(base_, zone_pattern, zone), "marking '" + name_ + "'");

@@ -53,6 +53,9 @@ struct DriverFunctions {
   CUresult (*release)(CUdeviceptr pointer) = nullptr;
   CUresult (*copy_to_device)(CUdeviceptr to, const void* from, std::size_t bytes) = nullptr;
   CUresult (*copy_to_host)(void* to, CUdeviceptr from, std::size_t bytes) = nullptr;
+  CUresult (*copy_on_device)(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) = nullptr;
+  CUresult (*allocate_pinned)(void** pointer, std::size_t bytes) = nullptr;
+  CUresult (*release_pinned)(void* pointer) = nullptr;
   CUresult (*fill)(CUdeviceptr to, unsigned char value, std::size_t bytes) = nullptr;
   CUresult (*launch)(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** arguments,
@@ -129,6 +132,9 @@ TUNEWRIGHT_INLINE Driver::Driver(const std::string& library) {
   load(functions_.release, "cuMemFree_v2");
   load(functions_.copy_to_device, "cuMemcpyHtoD_v2");
   load(functions_.copy_to_host, "cuMemcpyDtoH_v2");
+  load(functions_.copy_on_device, "cuMemcpyDtoD_v2");
+  load(functions_.allocate_pinned, "cuMemAllocHost_v2");
+  load(functions_.release_pinned, "cuMemFreeHost");
   load(functions_.fill, "cuMemsetD8_v2");
   load(functions_.launch, "cuLaunchKernel");
   load(functions_.create_event, "cuEventCreate");

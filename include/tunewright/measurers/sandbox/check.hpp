@@ -85,11 +85,22 @@ TUNEWRIGHT_INLINE double element(program::ScalarType type, const char* data, std
 
 TUNEWRIGHT_INLINE std::optional<std::size_t> first_unwritten(program::ScalarType type, const char* data,
                                                              std::size_t count) {
-  const auto scan = [&]<class T>(T bits) -> std::optional<std::size_t> {
-    for (std::size_t i = 0; i < count; ++i) {
+  const auto scan = [&]<class T>(T) -> std::optional<std::size_t> {
+    const auto is_unwritten = [&](std::size_t i) {
+      T bits;
       std::memcpy(&bits, data + i * sizeof(T), sizeof(T));
-      if (bits == std::numeric_limits<T>::max()) return i;
+      return bits == std::numeric_limits<T>::max();
+    };
+    // Blocks without an exit become vector instructions.
+    constexpr std::size_t block = 1024;
+    std::size_t first = 0;
+    for (; first + block <= count; first += block) {
+      T found = 0;
+      for (std::size_t i = 0; i < block; ++i) found |= static_cast<T>(is_unwritten(first + i));
+      if (found != 0) break;
     }
+    for (std::size_t i = first; i < count; ++i)
+      if (is_unwritten(i)) return i;
     return std::nullopt;
   };
   if (program::is_narrow_float(type)) return scan(std::uint16_t{});
