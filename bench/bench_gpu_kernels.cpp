@@ -6,9 +6,10 @@
 //                     [--recipe=NAME] [--list]
 //
 // Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured
-// goes to the journal. Recipes are draft_and_trees, which is the default, ansor and random, which makes a small data set
-// of measured programs. `--cases` takes the kernels whose names begin so, e.g. --cases=conv2d; `--list` names them. `--seconds` is for all of them
-// together: each gets its share of what is left, but 15 at least; with less left, none is begun.
+// goes to the journal. Recipes are draft_and_trees, which is the default, ansor, and random for a small data set of
+// measured programs. `--cases` takes the kernels whose names begin so, e.g. --cases=conv2d; `--list` names them.
+// `--seconds` is for all of them together: each gets its share of what is left, but 15 at least; with less left, none
+// is begun.
 //
 // A finished kernel is a line of the results at once: seconds, gflops, ratio (library time / ours, above 1 is faster),
 // trials, failed ones by fault, trials_per_s. Kernels that the results already hold with as many trials and a ratio are
@@ -279,6 +280,7 @@ Json summary_of(const Results& results, const std::vector<Case>& cases) {
 template <class AnyTuner>
 auto tune(AnyTuner& tuner, const Task& task, const Options& options, double seconds) {
   const Budget budget{.trials = options.tuning.trials,
+                      .batch = 32,  // compiled at once by as many processors as a machine with a GPU has, or half
                       .time = std::min(Seconds(seconds), options.tuning.seconds_per_kernel.value_or(Budget{}.time))};
   if (!options.tuning.journal) return tuner.run(task, budget, Progress{});
   data::Journal journal{{.path = *options.tuning.journal, .many_tasks = true}};

@@ -112,12 +112,12 @@ template <class T> T __shfl_sync(unsigned, T value, int lane, int width = 32) {
   return shuffle(value, me / width * width + (unsigned)lane % width);
 }
 // Asynchronous copies arrive at the wait; until then there is something else.
-template <int bytes> void copy_async(void* to, const void* from, int used = bytes) {
+template <int bytes, bool = false> void copy_async(void* to, const void* from, int used = bytes) {
   if ((std::uintptr_t)to % bytes != 0 || (used != 0 && (std::uintptr_t)from % bytes != 0)) std::abort();
   std::memset(to, 0xff, bytes);
   current->copies.push_back({(char*)to, (const char*)from, bytes, used, current->groups});
 }
-template <int bytes> void copy_async_if(bool wanted, void* to, const void* from, int used = bytes) {
+template <int bytes, bool = false> void copy_async_if(bool wanted, void* to, const void* from, int used = bytes) {
   if (wanted) copy_async<bytes>(to, from, used);
 }
 static void commit_copies() { ++current->groups; }
@@ -188,8 +188,8 @@ class HostCuda {
       for (std::size_t at = 0; (at = source.find(from, at)) != std::string::npos; at += with.size())
         source.replace(at, from.size(), with);
     };
-    replace_all("extern __shared__ __align__(32) unsigned char shared_memory[];",
-                "__shared__ __align__(32) unsigned char shared_memory[" + std::to_string(dynamic_bytes) + "];");
+    replace_all("extern __shared__ __align__(1024) unsigned char shared_memory[];",
+                "__shared__ __align__(1024) unsigned char shared_memory[" + std::to_string(dynamic_bytes) + "];");
     const std::string section = "shared_of_" + program.name;
     replace_all("__shared__", "static __attribute__((section(\"" + section + "\")))");
     source = with_interpreted_assembly(source);

@@ -64,16 +64,24 @@ inline constexpr const char* host_wgmma_prelude = R"(
 namespace {
 struct Matrix {  // of shared memory, as a descriptor and the bit for transposition tell
   std::size_t first, leading, stride;
-  bool transposed; int size;
+  bool transposed, swizzled; int size;
   Matrix(const std::string& text, std::uint64_t d, bool by_lines, int bytes) : transposed(by_lines), size(bytes) {
     const auto field = [&](int bit) { return (std::size_t)((d >> bit) % 16384 * 16); };
     first = field(0), leading = field(16), stride = field(32);
-    if (d & ~0x00003fff3fff3fffull) wrong(text, "swizzled, not at the start of a pattern, or with bits that mean nothing");
+    swizzled = d >> 62 == 1;
+    if (d & ~0x40003fff3fff3fffull) wrong(text, "swizzled by less than 128 bytes, or with bits that mean nothing");
+    if (swizzled && (std::uintptr_t)shared_window % 1024 != 0) wrong(text, "shared memory begins within a pattern");
   }
   /// 16 bytes of each of eight rows are contiguous, rows being of terms, or of lines where it is transposed. PTX ISA,
   /// section "Canonical Layouts": ((8,m),(T,2k)):((1T,SBO),(1,LBO)) and ((T,1,m),(8,k)):((1,T,SBO),(1T,LBO)).
+  /// Swizzled, rows have 128 bytes: ((T,8,m),(8,k)):((1,T,LBO),(8T,SBO)) where transposed, else ((8,m),(T,2k)):((8T,SBO),(1,T)),
+  /// and bits 4 to 6 of an address are exchanged by bits 7 to 9.
   std::size_t place(int line, int term) const {
     const int row = transposed ? term : line, byte = (transposed ? line : term) * size;
+    if (swizzled) {
+      const std::size_t at = first + row / 8 * stride + byte / 128 * leading + row % 8 * 128 + byte % 128;
+      return at ^ (at >> 7 & 7) << 4;
+    }
     const std::size_t next_rows = transposed ? leading : stride, next_bytes = transposed ? stride : leading;
     return first + row / 8 * next_rows + byte / 16 * next_bytes + row % 8 * 16 + byte % 16;
   }

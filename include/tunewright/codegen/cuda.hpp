@@ -137,26 +137,30 @@ TUNEWRIGHT_INLINE std::string ProgramEmitter::kernel(loops::DeviceKernel each) {
 TUNEWRIGHT_INLINE std::string ProgramEmitter::declare_shared(const KernelParts& parts, DeviceLaunch& launch) {
   // Fragments of wmma instructions are staged there, and must be at multiples of 32 bytes.
   const bool stages_fragments = parts.kernel.staging_bytes > 0;
-  const std::int64_t alignment = stages_fragments ? 32 : 16;
-  const std::string aligned = "__align__(" + std::to_string(alignment) + ") ";
+  const auto alignment_of = [&](BufferId id) -> std::int64_t {
+    if (nest_.buffers[id].swizzled) return 1024;  // rows count from there
+    return stages_fragments ? 32 : 16;
+  };
+  const auto rounded = [](std::int64_t at, std::int64_t to) { return (at + to - 1) / to * to; };
+  const auto aligned = [](std::int64_t to) { return "__align__(" + std::to_string(to) + ") "; };
   std::vector<std::int64_t> offsets;
   std::int64_t bytes = 0;
   for (const BufferId id : parts.kernel.shared) {
-    bytes = (bytes + alignment - 1) / alignment * alignment;
+    bytes = rounded(bytes, alignment_of(id));
     offsets.push_back(bytes);
     bytes += nest_.buffers[id].bytes();
   }
-  const std::int64_t staging = (bytes + alignment - 1) / alignment * alignment;
+  const std::int64_t staging = rounded(bytes, 32);
   if (stages_fragments) bytes = staging + parts.kernel.staging_bytes;
   // Reductions across threads also need static shared memory, which counts towards the same limit.
   const bool dynamic = bytes > 0 && bytes + parts.kernel.combination_bytes > options_.max_static_shared_bytes;
   (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
   std::string text;
   // All kernels of a source declare this array, so its alignment must be the same in all of them.
-  if (dynamic) text += "  extern __shared__ __align__(32) unsigned char shared_memory[];\n";
+  if (dynamic) text += "  extern __shared__ __align__(1024) unsigned char shared_memory[];\n";
   if (stages_fragments) {
     text += dynamic ? "  unsigned char* const staging = shared_memory + " + std::to_string(staging) + ";\n"
-                    : "  __shared__ " + aligned + "unsigned char staging[" +
+                    : "  __shared__ " + aligned(32) + "unsigned char staging[" +
                           std::to_string(parts.kernel.staging_bytes) + "];\n";
   }
   for (std::size_t b = 0; b < parts.kernel.shared.size(); ++b) {
@@ -166,7 +170,8 @@ TUNEWRIGHT_INLINE std::string ProgramEmitter::declare_shared(const KernelParts& 
     const std::string type(context_.type(buffer.type).spelling);
     text += dynamic ? "  " + type + "* const " + name + " = reinterpret_cast<" + type + "*>(shared_memory + " +
                           std::to_string(offsets[b]) + ");\n"
-                    : "  __shared__ " + aligned + type + " " + name + "[" + std::to_string(buffer.elements()) + "];\n";
+                    : "  __shared__ " + aligned(alignment_of(parts.kernel.shared[b])) + type + " " + name + "[" +
+                          std::to_string(buffer.elements()) + "];\n";
   }
   return text;
 }

@@ -75,6 +75,9 @@ struct Buffer {
   /// device itself if `asynchronous`. They come before everything else in the physical shape.
   std::uint32_t stages = 1;
   bool asynchronous = false;
+  /// Operand of warp groups in rows of 128 bytes: piece p of 16 bytes of row r is stored at p XOR (r mod 8) of the row.
+  /// Offsets do not include that; code generators apply it to addresses.
+  bool swizzled = false;
   IndexExpr stage{};  ///< over loop variables: the accessed stage; 0 before `to_device`
   /// If set, this is a view of an allocated buffer for another iteration, and is not allocated itself.
   std::optional<BufferId> view_of{};

@@ -117,6 +117,7 @@ TUNEWRIGHT_INLINE std::string Printer::declaration(const Buffer& buffer) {
   if (!buffer.packing.empty()) text += " packed " + extents(buffer.physical_shape());
   if (buffer.stages > 1)
     text += " in " + std::to_string(buffer.stages) + (buffer.asynchronous ? " asynchronous stages" : " stages");
+  if (buffer.swizzled) text += " swizzled";
   return text;
 }
 

@@ -235,7 +235,7 @@ TEST_CASE("a register tile is unrolled, shared memory is filled with vectors bet
   codegen::CudaOptions options;
   options.max_static_shared_bytes = 1024;
   const DeviceProgram dynamic = codegen::to_cuda(nest, options);
-  CHECK(contains(dynamic.source, "extern __shared__ __align__(32) unsigned char shared_memory[];"));
+  CHECK(contains(dynamic.source, "extern __shared__ __align__(1024) unsigned char shared_memory[];"));
   CHECK(contains(dynamic.source, "reinterpret_cast<float*>(shared_memory + 1024);"));
   CHECK(dynamic.launches[0].static_shared_bytes == 0);
   CHECK(dynamic.launches[0].dynamic_shared_bytes == 2048);
@@ -367,11 +367,11 @@ TEST_CASE("terms of sums in registers are written out together, as many as are w
     return "    for (int k_2 = 0; k_2 < " + std::to_string(terms) + "; ++k_2) {";
   };
   CHECK(contains(source(8, 4), "#pragma unroll\n" + loop(8)));    // 8 x 16 products
-  CHECK(contains(source(32, 4), "#pragma unroll\n" + loop(32)));  // 512
-  CHECK(contains(source(64, 4), "#pragma unroll 32\n" + loop(64)));
-  CHECK(contains(source(9, 16), "#pragma unroll 3\n" + loop(9)));  // no more than 8 of 64 each: 3 divide 9
-  // No number up to 32 divides 37.
-  CHECK(contains(source(37, 4), "__syncthreads();\n" + loop(37)));
+  CHECK(contains(source(64, 4), "#pragma unroll\n" + loop(64)));  // 1024
+  CHECK(contains(source(128, 4), "#pragma unroll 64\n" + loop(128)));
+  CHECK(contains(source(18, 16), "#pragma unroll 9\n" + loop(18)));  // no more than 16 of 64 each: 9 divide 18
+  // No number up to 64 divides 67.
+  CHECK(contains(source(67, 4), "__syncthreads();\n" + loop(67)));
 }
 
 TEST_CASE("what is a number once loops are written out is an offset of its own") {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tunewright/codegen/cuda/types.hpp"
+#include "tunewright/loops/nest.hpp"
 
 /// Asynchronous copies from device memory to shared memory (`cp.async`).
 namespace tunewright::codegen::cuda {
@@ -16,15 +17,21 @@ namespace tunewright::codegen::cuda {
   return bytes == 4 || bytes == 8 || bytes == 16;
 }
 
-/// The 16-byte form bypasses L1, of which shared memory is a part. A condition becomes a predicate of the instruction:
+/// Whether copies to the buffer fill lines of shared memory, of 128 bytes: they may bypass L1 then. Others that do take
+/// up to three times as long on an H100 as those that do not.
+[[nodiscard]] inline bool has_whole_lines(const loops::Buffer& buffer) {
+  return buffer.physical_shape().back() * static_cast<std::int64_t>(program::size_in_bytes(buffer.type)) % 128 == 0;
+}
+
+/// `whole_lines`: see `has_whole_lines`. A condition becomes a predicate of the instruction:
 /// with a branch, the compiler would not interleave address arithmetic of copies with computation.
 inline constexpr std::string_view asynchronous_copy_definition =
     "// Copies the first `used` bytes, and zeros for the rest, while the thread goes on.\n"
-    "template <int bytes>\n"
+    "template <int bytes, bool whole_lines = false>\n"
     "__device__ __forceinline__ void copy_async(void* to, const void* from, int used = bytes) {\n"
     "  const unsigned place = (unsigned)__cvta_generic_to_shared(to);\n"
     "  const unsigned long long source = __cvta_generic_to_global(from);\n"
-    "  if constexpr (bytes == 16) {\n"
+    "  if constexpr (bytes == 16 && whole_lines) {\n"
     "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\"\n"
     "                 :: \"r\"(place), \"l\"(source), \"r\"(used) : \"memory\");\n"
     "  } else {\n"
@@ -33,12 +40,12 @@ inline constexpr std::string_view asynchronous_copy_definition =
     "  }\n"
     "}\n"
     "// The same where `wanted`, without a branch.\n"
-    "template <int bytes>\n"
+    "template <int bytes, bool whole_lines = false>\n"
     "__device__ __forceinline__ void copy_async_if(bool wanted, void* to, const void* from, int used = "
     "bytes) {\n"
     "  const unsigned place = (unsigned)__cvta_generic_to_shared(to);\n"
     "  const unsigned long long source = __cvta_generic_to_global(from);\n"
-    "  if constexpr (bytes == 16) {\n"
+    "  if constexpr (bytes == 16 && whole_lines) {\n"
     "    asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.s32 p, %3, 0;\\n\"\n"
     "                 \"@p cp.async.cg.shared.global [%0], [%1], 16, %2;\\n}\"\n"
     "                 :: \"r\"(place), \"l\"(source), \"r\"(used), \"r\"((int)wanted) : \"memory\");\n"

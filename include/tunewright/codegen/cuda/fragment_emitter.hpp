@@ -125,8 +125,15 @@ class FragmentEmitter {
     const loops::Statement& s = *tile.work.statement;
     const auto describe = [&](const loops::device::FragmentOperand& o) {
       const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[o.buffer].type));
-      return helper(describe_matrix_helper()) + "(&" + context_.element(o.buffer, o.first) + ", " +
-             std::to_string(o.matrices.along_terms * size) + ", " + std::to_string(o.matrices.along_lines * size) + ")";
+      const std::string terms = std::to_string(o.matrices.along_terms * size),
+                        lines = std::to_string(o.matrices.along_lines * size);
+      const std::string first = "(&" + context_.unswizzled_element(o.buffer, o.first) + ", ";
+      if (!nest_.buffers[o.buffer].swizzled)
+        return helper(describe_matrix_helper()) + first + terms + ", " + lines + ")";
+      // A row of terms holds all that one instruction reads.
+      const bool rows_of_terms = o.matrices.terms_are_neighbours;
+      return helper(describe_swizzled_matrix_helper()) + first +
+             (rows_of_terms ? "16, " + lines : lines + ", " + terms) + ")";
     };
     for (const loops::Var var : tile.work.loops) context_.declare_variable(var);
     for (const loops::Var var : tile.around) context_.declare_variable(var);

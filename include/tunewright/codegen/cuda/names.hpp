@@ -28,10 +28,26 @@ namespace tunewright::codegen::cuda {
        "throw",    "true",          "try",       "typedef",  "typename", "union",    "unsigned",
        "using",    "virtual",       "void",      "volatile", "while",    "xor",      "blockDim",
        "blockIdx", "gridDim",       "threadIdx", "warpSize"});
-  static constexpr std::array own = std::to_array<std::string_view>(
-      {"Vector", "begin_products", "commit_copies", "commit_products", "copy_async", "copy_async_if", "describe_matrix",
-       "floor_div", "floor_mod", "part", "show_stores_to_tensor_units", "to_bfloat16", "to_float", "to_half",
-       "wait_for_copies", "wait_for_products", "wait_for_products_but_1"});
+  static constexpr std::array own = std::to_array<std::string_view>({"Vector",
+                                                                     "begin_products",
+                                                                     "commit_copies",
+                                                                     "commit_products",
+                                                                     "copy_async",
+                                                                     "copy_async_if",
+                                                                     "describe_matrix",
+                                                                     "describe_swizzled_matrix",
+                                                                     "floor_div",
+                                                                     "floor_mod",
+                                                                     "part",
+                                                                     "show_stores_to_tensor_units",
+                                                                     "swizzled_1",
+                                                                     "swizzled_2",
+                                                                     "to_bfloat16",
+                                                                     "to_float",
+                                                                     "to_half",
+                                                                     "wait_for_copies",
+                                                                     "wait_for_products",
+                                                                     "wait_for_products_but_1"});
   return std::find(words.begin(), words.end(), word) != words.end() ||
          std::find(own.begin(), own.end(), word) != own.end();
 }

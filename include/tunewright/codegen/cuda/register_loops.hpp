@@ -93,12 +93,12 @@ class RegisterLoops {
 /// Number of iterations of a serial loop over terms of sums in registers that are unrolled here; 1: the compiler
 /// decides. After unrolling, operands of the next terms are loaded while products of the current ones are added, and
 /// elements that are contiguous in shared memory are loaded as vectors, which compilers miss when they unroll loops
-/// themselves. The whole loop if that gives at most a few hundred statements, otherwise the largest divisor that does.
+/// themselves. The whole loop if that gives at most a thousand statements, otherwise the largest divisor that does.
 /// `copies`: copies of the loop because of unrolled outer loops. `is_private(buffer)`: the buffer is thread-private.
 template <class IsPrivate>
 [[nodiscard]] std::int64_t terms_together(const loops::LoopNest& nest, const loops::Loop& loop, std::int64_t copies,
                                           const IsPrivate& is_private) {
-  constexpr std::int64_t most = 512, most_of_all_copies = 1024;
+  constexpr std::int64_t most = 1024, most_of_all_copies = 2048;
   if (!loop.reduction || loop.intrinsic != nullptr || !detail::only_sums(loop.body, is_private)) return 1;
   const std::int64_t extent = loops::checked_extent(nest, loop);
   const std::int64_t inside = unrolled_statements(nest, loop.body, most);

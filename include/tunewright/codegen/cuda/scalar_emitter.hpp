@@ -15,6 +15,8 @@
 #include "tunewright/codegen/cuda/index_emitter.hpp"
 #include "tunewright/codegen/cuda/names.hpp"
 #include "tunewright/codegen/cuda/types.hpp"
+#include "tunewright/codegen/cuda/warp_group_helpers.hpp"
+#include "tunewright/loops/device/fragments.hpp"
 #include "tunewright/loops/nest.hpp"
 
 namespace tunewright::codegen::cuda {
@@ -65,9 +67,22 @@ struct SourceContext {
     return text;
   }
   [[nodiscard]] std::string element(loops::BufferId id, const IndexExpr& offset) {
+    return element(id, offset, nest.buffers[id].swizzled);
+  }
+  /// As `element`, where the element would be without swizzling: descriptors of matrices take that.
+  [[nodiscard]] std::string unswizzled_element(loops::BufferId id, const IndexExpr& offset) {
+    return element(id, offset, false);
+  }
+  [[nodiscard]] std::string element(loops::BufferId id, const IndexExpr& offset, bool swizzled) {
     const loops::Buffer& buffer = nest.buffers[id];
     const std::string& memory = buffers[memory_of(nest, id)];
     if (is_scalar(buffer)) return memory;
+    const auto place = [&](const IndexExpr& e) -> Text {
+      if (!swizzled) return index(e);
+      const TensorHelper function = swizzle_helper(program::size_in_bytes(buffer.type));
+      helpers.emplace(function.name, function.definition);
+      return {function.name + "(" + index(e).text + ")"};
+    };
     // The part of an offset that is constant after unrolling is written separately and becomes the offset of an
     // instruction: compilers do not extract it from 32-bit sums, which might overflow.
     IndexExpr moving, number(offset.constant());
@@ -79,8 +94,12 @@ struct SourceContext {
       any = any || known;
       (known ? number : moving) += part;
     }
-    if (!any || moving.terms().empty() || is_registers(buffer)) return memory + "[" + index(offset).text + "]";
-    return "(" + memory + " + " + index(moving).in(Text::Sum + 1) + ")[" + index(number).text + "]";
+    // Swizzling repeats after 1024 bytes.
+    const auto period = static_cast<std::int64_t>(1024 / program::size_in_bytes(buffer.type));
+    const bool apart = any && !moving.terms().empty() && !is_registers(buffer) &&
+                       (!swizzled || loops::device::is_multiple_of(number, period));
+    if (!apart) return memory + "[" + place(offset).text + "]";
+    return "(" + memory + " + " + place(moving).in(Text::Sum + 1) + ")[" + index(number).text + "]";
   }
   /// Whether the buffer is thread-private and in registers.
   [[nodiscard]] static bool is_registers(const loops::Buffer& buffer) {

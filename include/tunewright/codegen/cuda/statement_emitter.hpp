@@ -108,9 +108,9 @@ class StatementEmitter {
     const bool conditional = body.op == Op::Select;
     const ExprNode& load = conditional ? *body.args[1] : body;
     const std::string bytes = std::to_string(lanes * context_.type(load.type).bytes);
+    const std::string form = "<" + bytes + (has_whole_lines(nest_.buffers[s.target]) ? ", true>(" : ">(");
     const std::string copy =
-        (wanted_.empty() ? "copy_async<" + bytes + ">(" : "copy_async_if<" + bytes + ">(" + wanted_ + ", ") + "&" +
-        target + ", &";
+        (wanted_.empty() ? "copy_async" + form : "copy_async_if" + form + wanted_ + ", ") + "&" + target + ", &";
     const BufferId from = nest_.buffer_of[load.tensor];
     const IndexExpr place = substitute(load_offset(nest_, s, load));
     if (!conditional) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -84,6 +85,27 @@ namespace detail {
                                 "  return (unsigned long long)((place & 0x3ffff) >> 4) |\n"
                                 "         (unsigned long long)((along_terms & 0x3ffff) >> 4) << 16 |\n"
                                 "         (unsigned long long)((along_lines & 0x3ffff) >> 4) << 32;\n");
+}
+
+/// Where the element of swizzled rows of 128 bytes is that would be `at` elements from the first: its piece of 16 bytes
+/// is exchanged with another one of its row ("Shared Memory Matrix Layout": 128B swizzle).
+[[nodiscard]] inline TensorHelper swizzle_helper(std::size_t element_bytes) {
+  const std::string row = std::to_string(128 / element_bytes), piece = std::to_string(16 / element_bytes);
+  return detail::of_warp_groups("int", "swizzled_" + std::to_string(element_bytes), "int at",
+                                "  return at ^ (at / " + row + " % 8 * " + piece + ");\n");
+}
+
+/// The descriptor of a matrix in swizzled rows of 128 bytes, by its address without swizzling. `along_rows` is the
+/// distance of matrices whose rows continue those of another, `along_columns` of those with the next eight rows. Bits
+/// 62 and 63 are 1: "128-Byte swizzle". The base offset is 0, for rows are counted from addresses that are multiples of
+/// 1024, not from the first row of the matrix.
+[[nodiscard]] inline TensorHelper describe_swizzled_matrix_helper() {
+  return detail::of_warp_groups("unsigned long long", "describe_swizzled_matrix",
+                                "const void* first, int along_rows, int along_columns",
+                                "  const unsigned place = (unsigned)__cvta_generic_to_shared(first);\n"
+                                "  return (unsigned long long)((place & 0x3ffff) >> 4) |\n"
+                                "         (unsigned long long)((along_rows & 0x3ffff) >> 4) << 16 |\n"
+                                "         (unsigned long long)((along_columns & 0x3ffff) >> 4) << 32 | 1ull << 62;\n");
 }
 
 /// `name(sums, a, b)` adds the product of two described matrices to the sums. If terms are not contiguous in memory,

@@ -27,12 +27,13 @@ struct Multiprocessor {
   double shared_bytes_per_cycle = 128;      ///< one word per bank
   double transferred_bytes_per_cycle = 64;  ///< between a multiprocessor and L2
   double cache_speed = 3;                   ///< bandwidth of L2 relative to device memory
-  double global_latency = 450, shared_latency = 25, arithmetic_latency = 4, barrier = 30;
+  double global_latency = 450, shared_latency = 25, arithmetic_latency = 4, barrier = 140;
   double launch = 4500;
   double loop_step_instructions = 3;
+  double asynchronous_store = 4;  ///< issue slots of an asynchronous copy in addition to its load
   double division_instructions = 8, function_instructions = 8;
   double unrolled_statements = 64;  ///< that a compiler unrolls by itself
-  double unrolled_sums = 512;       ///< updates of registers, which `codegen::cuda` unrolls
+  double unrolled_sums = 1024;      ///< updates of registers, which `codegen::cuda` unrolls
   double terms_at_a_time = 2;       ///< of unrolled sums whose operands are held in registers
   double registers_for_addresses = 24;
   double overlap = 0.75;  ///< share of the other costs that the largest hides, in [0, 1]
@@ -70,6 +71,7 @@ class GpuHierarchy {
     double accumulators = 0, operands = 0;                        // registers per thread
     double issue = 0, arithmetic = 0, shared = 0, transfers = 0;  // cycles per block
     double alone = 0;                                             // cycles of a warp that runs alone
+    double barriers = 0;                                          // cycles in which a block only waits for itself
     double ahead = 0;                                             // cycles of its prefetches, for one tile each
     double from_memory = 0, from_cache = 0;                       // bytes of all blocks
   };
@@ -311,7 +313,7 @@ TUNEWRIGHT_INLINE void GpuHierarchy::add(const loops::StatementSummary& s) {
   if (in_memory(store)) {
     const double issued = k.issue;
     move(k, store, tile, warps);
-    if (target.asynchronous) k.issue = issued;  // one instruction loads and stores
+    if (target.asynchronous) k.issue = issued + (k.issue - issued) * m_->asynchronous_store;
     if (update) wait = std::max(wait, move(k, store, tile, warps));
   }
   k.operands = std::max(k.operands, operands);
@@ -324,7 +326,7 @@ TUNEWRIGHT_INLINE void GpuHierarchy::add(const loops::StatementSummary& s) {
   if (cooperative) {
     const std::size_t outside = reader_.allocated_at(store.buffer);
     const double barriers = target.stages > 1 ? 0.5 : 1;
-    k.alone += barriers * m_->barrier * reader_.iterations(own & NestReader::outermost(outside));
+    k.barriers += barriers * m_->barrier * reader_.iterations(own & NestReader::outermost(outside));
   }
   if (update) add_shared_reduction(k, warps);
 }
@@ -392,7 +394,9 @@ TUNEWRIGHT_INLINE double GpuHierarchy::duration(const Kernel& k) const {
   const double block = spills * overlapped(std::array{k.issue, k.arithmetic, k.shared, k.transfers});
   const double width = target_->multiprocessors, at_once = width * blocks_at_once;
   const double full = std::floor(k.blocks / at_once), rest = k.blocks - full * at_once;
-  const auto wave = [&](double blocks) { return std::max(blocks * block, spills * std::max(k.alone, k.ahead)); };
+  const auto wave = [&](double blocks) {
+    return std::max({blocks * block, block + k.barriers, spills * std::max(k.alone + k.barriers, k.ahead)});
+  };
   const double computing = full * wave(blocks_at_once) + (rest > 0 ? wave(std::ceil(rest / width)) : 0);
   const double bytes_per_cycle = target_->peak_gb_per_s * 1e9 / m_->frequency_hz;
   return m_->launch + overlapped(std::array{computing, k.from_memory / bytes_per_cycle,

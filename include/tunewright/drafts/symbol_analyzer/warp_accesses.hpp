@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -40,7 +41,7 @@ inline constexpr double bytes_of_step = 128;  ///< one word per bank of 32
 /// Steps that shared memory needs for one instruction of a warp, with one word per bank and step. Accesses of threads
 /// are modelled as runs of `together.unrolled` elements at their mean distance in a row, or at the distance of rows if
 /// each row has one run: banks / gcd(distance, banks) of them begin in distinct banks. Elements that threads share are
-/// moved once.
+/// moved once. Rows that are stored in pieces of 16 bytes, as core matrices, are counted piece by piece.
 [[nodiscard]] double bank_steps(const StatementFootprint& footprint, const StatementFootprint::Access& a,
                                 const Together& together);
 
@@ -88,10 +89,41 @@ TUNEWRIGHT_INLINE RowFootprint row_footprint(const StatementFootprint& footprint
   return {row, std::max(footprint.elements(a), 1.0) / row.count};
 }
 
+namespace detail {
+
+/// Whether rows are stored in pieces of 16 bytes, each behind the same piece of the row before.
+inline bool stored_in_pieces(const loops::BufferSummary& buffer) {
+  constexpr double bytes = 16;
+  if (!buffer.is_packed() || buffer.packing.size() < 3) return false;
+  const auto& last = buffer.packing.back();
+  return static_cast<double>(last.extent) * buffer.element_bytes == bytes &&
+         std::any_of(buffer.packing.begin(), buffer.packing.end() - 1, [&](const auto& other) {
+           return other.dimension == last.dimension && other.divisor == last.extent;
+         });
+}
+
+/// Steps for `pieces` pieces of each of `rows` rows, where the pieces of a row are `column` pieces apart.
+inline double steps_of_pieces(std::int64_t pieces, std::int64_t rows, std::int64_t column) {
+  constexpr std::int64_t places = 8;  // of 16 bytes, in all banks
+  std::array<std::int64_t, places> taken{};
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    for (std::int64_t row = 0; row < rows; ++row) ++taken[static_cast<std::size_t>((piece * column + row) % places)];
+  }
+  return static_cast<double>(*std::max_element(taken.begin(), taken.end()));
+}
+
+}  // namespace detail
+
 TUNEWRIGHT_INLINE double bank_steps(const StatementFootprint& footprint, const StatementFootprint::Access& a,
                                     const Together& together) {
   constexpr std::int64_t banks = 32;
   const auto [row, rows] = row_footprint(footprint, a);
+  if (const loops::BufferSummary& buffer = footprint.buffer(a); detail::stored_in_pieces(buffer)) {
+    constexpr std::int64_t threads = 32;
+    const std::int64_t pieces = std::min(row.span / buffer.packing.back().extent + 1, threads);
+    return detail::steps_of_pieces(pieces, std::min<std::int64_t>(std::llround(rows), threads),
+                                   (buffer.packing.end() - 2)->extent);
+  }
   const double words_of_element = footprint.element_bytes(a) / 4;
   const double distance = row.count == 1 ? static_cast<double>(row_elements(footprint.buffer(a)))
                                          : static_cast<double>(row.span) / (row.count - 1);

@@ -195,8 +195,9 @@ TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& l
     if (nest.buffers[o.buffer].scope != Scope::Shared)
       refuse(read, "which is not in shared memory; cache_read it there");
     if (loop.intrinsic->by_warp_group()) {
+      const std::int64_t piece_bytes = nest.buffers[o.buffer].swizzled ? 8 * row_bytes : row_bytes;
       const std::optional<CoreMatrices> matrices =
-          core_matrices(nest, offset, is_a ? row : column, term, row_bytes / size);
+          core_matrices(nest, offset, is_a ? row : column, term, piece_bytes / size);
       if (!matrices || !is_multiple_of(o.first, row_bytes / size))
         refuse(read,
                "which is not in matrices of 8 x 16 bytes; arrange its copy so that rows or columns and terms "

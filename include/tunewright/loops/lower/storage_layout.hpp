@@ -162,11 +162,12 @@ class StorageLayout : Pass {
     }
   }
 
-  /// Stores operands of warp groups as core matrices: the fastest dimension is divided into pieces of 16 bytes, and
-  /// pieces with the same number are stored consecutively along the next fastest dimension, so that eight of them are a
-  /// core matrix. Padding of rows becomes padding of the columns of pieces.
+  /// Stores operands of warp groups as core matrices: the fastest dimension is divided into pieces, and pieces with the
+  /// same number are stored consecutively along the next fastest dimension. Pieces are swizzled rows of 128 bytes if
+  /// they divide the dimension and no padding is chosen: copies then write whole lines. Otherwise they have 16 bytes,
+  /// eight of them are a core matrix, and padding of rows becomes padding of the columns of pieces.
   void store_core_matrices() {
-    constexpr std::int64_t piece_bytes = 16;
+    constexpr std::int64_t row_bytes = 128, piece_bytes = 16;
     for (TensorId id = 0; id < state_.stages.size(); ++id) {
       const schedule::TensorIntrinsic* intrinsic = state_.stages[id].tensorized.intrinsic;
       if (nest_.buffer_of[id] == LoopNest::no_buffer || intrinsic == nullptr || !intrinsic->by_warp_group()) continue;
@@ -178,10 +179,11 @@ class StorageLayout : Pass {
         for (std::uint32_t d = 0; buffer.packing.size() < buffer.shape.size(); ++d)
           buffer.packing.push_back({d, 1, buffer.shape[d]});
         const auto size = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
-        const std::int64_t piece = piece_bytes / size;
         PackedDimension fastest = buffer.packing.back();
         buffer.packing.pop_back();
         const std::int64_t inside = buffer.shape[fastest.dimension];
+        buffer.swizzled = fastest.extent == inside && inside * size % row_bytes == 0;
+        const std::int64_t piece = (buffer.swizzled ? row_bytes : piece_bytes) / size;
         buffer.packing.back().extent += program::ceil_div(fastest.extent - inside, piece);
         buffer.packing.insert(buffer.packing.end() - 1, {fastest.dimension, piece, program::ceil_div(inside, piece)});
         buffer.packing.push_back({fastest.dimension, 1, piece});

@@ -430,8 +430,7 @@ TUNEWRIGHT_INLINE void DeviceChild::check(Bound& bound) {
   for (const Output& output : outputs_) {
     char* contents = results_->with_room_for(std::max<std::size_t>(output.memory.bytes(), 1));
     output.memory.read(contents);
-    if (const auto wrong = sandbox::mismatch(output.expected, contents))
-      throw Rejected(Fault::WrongResult, *wrong);
+    if (const auto wrong = sandbox::mismatch(output.expected, contents)) throw Rejected(Fault::WrongResult, *wrong);
   }
 }
 

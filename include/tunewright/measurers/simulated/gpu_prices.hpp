@@ -25,7 +25,7 @@ struct GpuPrices {
   Ticks launch = 16 * 4500;                   ///< per kernel
   std::int64_t cache_speed = 3;               ///< bandwidth of L2 relative to device memory
   std::int64_t unrolled = 64;                 ///< instances of innermost loops that a compiler unrolls by itself
-  std::int64_t unrolled_sums = 512;           ///< the same for updates of registers, which `codegen::cuda` unrolls
+  std::int64_t unrolled_sums = 1024;          ///< the same for updates of registers, which `codegen::cuda` unrolls
   std::int64_t terms_at_a_time = 2;           ///< of unrolled sums whose operands are held in registers
   std::int64_t registers_for_addresses = 24;  ///< per thread, in addition to accumulators and operands
 };

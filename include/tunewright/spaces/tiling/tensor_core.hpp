@@ -298,9 +298,12 @@ TUNEWRIGHT_INLINE void TensorizeProducts::fetch(ScheduleBuilder& s, TensorId sum
   s.compute_at(copy, sums, tiled.reduction.back()[0]);
   std::vector<std::uint32_t> order = order_of(s, sums, copy, axes);
   // Eight rows that an instruction reads at once are in different banks if their distance is an odd multiple of 16
-  // bytes; the same holds for the pieces of a row when core matrices are stored.
+  // bytes; the same holds for the pieces of a row when core matrices are stored. Rows of 128 bytes for warp groups are
+  // swizzled if nothing is behind them. Samples mostly have the last choice.
   const std::int64_t padding = (axes.intrinsic->layout_is_known ? 16 : 32) / size;
-  s.choose_layout(copy, {std::move(order)}, {0, padding});
+  std::vector<std::int64_t> paddings{0, padding};
+  if (axes.intrinsic->by_warp_group()) std::swap(paddings[0], paddings[1]);
+  s.choose_layout(copy, {std::move(order)}, std::move(paddings));
   std::vector<IterId> iters = axes_between(0, rank);
   const std::vector<IterId> vector =
       s.choose_tile(copy, iters.back(), 1, max_vector_bytes / size, LoopKind::Vectorized);

@@ -45,19 +45,27 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 ///   lines as neighbours   ((T,1,m),(8,k)):((1,T,SBO),(T,LBO)),
 ///
 /// with 144 bytes as the leading (LBO) and 288 as the stride dimension byte offset (SBO), and descriptors of section
-/// 9.7.15.5.1.2.2: their sixteenths, 9 and 18, from bits 16 and 32 on. Sums leave as CUTLASS has it (`CLayout_64xN`):
+/// 9.7.15.5.1.2.2: their sixteenths, 9 and 18, from bits 16 and 32 on. Swizzled, rows of 64 numbers follow each other,
+/// pieces of eight are exchanged by the number of the row, 1024 is the stride, and bits 62 and 63 are 1; of rows of terms
+/// the instruction takes the second quarter. Sums leave as CUTLASS has it (`CLayout_64xN`):
 /// ((4,8,4),(2,2,N/8)):((128,1,16),(64,8,512)) of thread and register tell 64 * column + row.
-codegen::DeviceProgram product_by_hand(bool a_by_lines, bool b_by_lines) {
-  const auto place = [](bool by_lines) {
+codegen::DeviceProgram product_by_hand(bool a_by_lines, bool b_by_lines, bool swizzled) {
+  const auto place = [&](bool by_lines) {
+    if (swizzled) {
+      return std::string(by_lines ? "term * 64 + (line / 8 ^ term % 8) * 8 + line % 8"
+                                  : "line * 64 + (2 + term / 8 ^ line % 8) * 8 + term % 8");
+    }
     return std::string(by_lines ? "line % 8 + line / 8 * 144 + term % 8 * 8 + term / 8 * 72"
                                 : "line % 8 * 8 + line / 8 * 144 + term % 8 + term / 8 * 72");
   };
+  const std::string steps = swizzled ? "1ull << 16 | 64ull << 32 | 1ull << 62" : "9ull << 16 | 18ull << 32";
+  const auto second_quarter = [&](bool by_lines) { return std::string(swizzled && !by_lines ? " + 2" : ""); };
   using codegen::cuda::detail::numbered, codegen::cuda::detail::operands;
   codegen::DeviceProgram program;
-  program.name = std::string("by_hand") + (a_by_lines ? "_a" : "") + (b_by_lines ? "_b" : "");
+  program.name = std::string("by_hand") + (a_by_lines ? "_a" : "") + (b_by_lines ? "_b" : "") + (swizzled ? "_s" : "");
   program.source =
       "void kernel(const unsigned short* a, const unsigned short* b, float* d) {\n"
-      "  __shared__ __align__(16) unsigned short x[1152], y[1152];\n"
+      "  __shared__ __align__(1024) unsigned short x[4096], y[4096];\n"
       "  for (int i = threadIdx.x; i < 1024; i += 128) {\n"
       "    { const int line = i / 16, term = i % 16; x[" +
       place(a_by_lines) +
@@ -68,9 +76,15 @@ codegen::DeviceProgram product_by_hand(bool a_by_lines, bool b_by_lines) {
       "  }\n"
       "  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
       "  __syncthreads();\n"
-      "  const unsigned long long steps = 9ull << 16 | 18ull << 32;\n"
-      "  const unsigned long long first = __cvta_generic_to_shared(x) >> 4 | steps;\n"
-      "  const unsigned long long second = __cvta_generic_to_shared(y) >> 4 | steps;\n"
+      "  const unsigned long long steps = " +
+      steps +
+      ";\n"
+      "  const unsigned long long first = (__cvta_generic_to_shared(x) >> 4)" +
+      second_quarter(a_by_lines) +
+      " | steps;\n"
+      "  const unsigned long long second = (__cvta_generic_to_shared(y) >> 4)" +
+      second_quarter(b_by_lines) +
+      " | steps;\n"
       "  float sums[32] = {};\n"
       "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
       "  asm volatile(\"{ .reg .pred p; setp.ne.b32 p, 1, 0; "
@@ -109,8 +123,10 @@ codegen::DeviceProgram product_by_hand(bool a_by_lines, bool b_by_lines) {
 TEST_CASE("instructions are interpreted as the manuals have them: layouts, descriptors and sums by hand") {
   test::HostCuda host(sm_90);
   std::vector<codegen::DeviceProgram> programs;
-  for (const bool a : {false, true}) {
-    for (const bool b : {false, true}) host.add(programs.emplace_back(product_by_hand(a, b)));
+  for (const bool swizzled : {false, true}) {
+    for (const bool a : {false, true}) {
+      for (const bool b : {false, true}) host.add(programs.emplace_back(product_by_hand(a, b, swizzled)));
+    }
   }
   host.build();
   // No two rows of the first, or columns of the second, are the same.
@@ -159,18 +175,23 @@ TEST_CASE("products of odd shapes by every instruction, stored by rows and by co
        }) {
     for (const auto& [a, b] :
          std::array<std::pair<bool, bool>, 4>{{{false, false}, {true, false}, {false, true}, {true, true}}}) {
-      const Graph graph = product({100, 75, 75}, i.type, a, b);
-      const std::int64_t two = std::string(i.name).ends_with("n64") ? 2 : 1;
-      const auto s = test::tensorized_matmul(graph, i.name, {{2, 1}, {1, two}, 2});
-      const codegen::DeviceProgram& program = comparison.add(graph, loops::lower(s.schedule()));
-      CAPTURE(program.source);
-      CHECK(contains(program.source, "wgmma.mma_async.sync.aligned." + i.begin));
-      const bool bytes = program::size_in_bytes(i.type) == 1;
-      const std::string transposed = bytes ? "" : std::string(a ? "1" : "0") + ", " + (b ? "0" : "1") + "; }";
-      CHECK(contains(program.source, i.end + transposed));
-      CHECK(program.multiplies_by_warp_groups);
-      CHECK(program.min_compute_capability == 90);
-      CHECK(program.launches.at(0).block == std::array<std::int64_t, 3>{128, 2, 1});
+      for (const bool swizzled : {false, true}) {
+        const Graph graph = product({100, 75, program::size_in_bytes(i.type) == 1 ? 139 : 75}, i.type, a, b);
+        const std::int64_t two = std::string(i.name).ends_with("n64") ? 2 : 1;
+        // Rows of 128 bytes, whatever is in them, or rows with something behind them.
+        const auto s = test::tensorized_matmul(graph, i.name, {{2, 1}, {1, two}, swizzled ? 4 : 2, swizzled ? 0 : 16});
+        const codegen::DeviceProgram& program = comparison.add(graph, loops::lower(s.schedule()));
+        CAPTURE(program.source);
+        CHECK(contains(program.source, "describe_swizzled_matrix(&") == swizzled);
+        CHECK(contains(program.source, "describe_matrix(&") != swizzled);
+        CHECK(contains(program.source, "wgmma.mma_async.sync.aligned." + i.begin));
+        const bool bytes = program::size_in_bytes(i.type) == 1;
+        const std::string transposed = bytes ? "" : std::string(a ? "1" : "0") + ", " + (b ? "0" : "1") + "; }";
+        CHECK(contains(program.source, i.end + transposed));
+        CHECK(program.multiplies_by_warp_groups);
+        CHECK(program.min_compute_capability == 90);
+        CHECK(program.launches.at(0).block == std::array<std::int64_t, 3>{128, 2, 1});
+      }
     }
   }
   comparison.check();
@@ -189,11 +210,22 @@ TEST_CASE("wrong texts are found: offsets, transposition, registers, fences and 
                  {depth, asynchronous});
     return loops::lower(s.schedule());
   };
+  // Rows of terms of the first and of lines of the second factor are swizzled.
+  const auto swizzled = [&] {
+    return loops::lower(test::tensorized_matmul(graph, "wgmma_fp16_n64", {{1, 1}, {1, 2}, 4, 0}).schedule());
+  };
   const std::string shows = "show_stores_to_tensor_units();\n";
   Comparison right(sm_90), wrong(sm_90);
   for (const bool asynchronous : {false, true}) right.add(graph, nest(2, asynchronous));
   right.add(graph, nest(1, false));
+  right.add(graph, swizzled());
   right.check();
+  for (const Mutant& mutant : {
+           Mutant{"at ^ (at / 64 % 8 * 8)", "at"},
+           Mutant{"at ^ (at / 64 % 8 * 8)", "at ^ (at / 64 % 4 * 8)"},
+           Mutant{"int along_rows, int along_columns", "int along_columns, int along_rows"},
+       })
+    wrong.add_mutant(graph, swizzled(), mutant.from, mutant.to);
   for (const Mutant& mutant : {
            Mutant{"int along_terms, int along_lines", "int along_lines, int along_terms"},
            Mutant{"(place & 0x3ffff) >> 4", "(place & 0x3ffff) >> 5"},
@@ -257,7 +289,7 @@ TEST_CASE("random schedules of products, batches and convolutions of odd shapes 
   };
   const spaces::MultiLevelTiling space;
   Comparison comparison(sm_90);
-  std::size_t ahead = 0;
+  std::size_t ahead = 0, swizzled = 0;
   Rng rng(20);
   for (const ScalarType type : {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8}) {
     for (std::size_t number = 0; number < 3; ++number) {
@@ -272,6 +304,7 @@ TEST_CASE("random schedules of products, batches and convolutions of odd shapes 
         if (!program.multiplies_by_warp_groups) continue;
         ++found;
         ahead += contains(program.source, "wait_for_copies");
+        swizzled += contains(program.source, "describe_swizzled_matrix(&");
         comparison.add(graph, nest);
       }
       CAPTURE(number);
@@ -279,5 +312,6 @@ TEST_CASE("random schedules of products, batches and convolutions of odd shapes 
     }
   }
   CHECK(ahead >= 3);
+  CHECK(swizzled >= 1);
   comparison.check();
 }
