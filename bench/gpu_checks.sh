@@ -13,7 +13,6 @@
 #   half           float16 products by tensor units against cuBLAS and cuBLASLt
 #   convolutions   the convolutions of ResNet-50 against cuDNN
 #   dataset        64 random programs of each kernel, measured
-#   sanitizer      the lesson under compute-sanitizer, where that is installed
 #
 # OUT gets report.json (device, driver, date, how each part went and with which revision, ratios, trials a second) and,
 # beside it, logs, and journals and results in a folder of the revision: what other code measured is not taken over. A part
@@ -42,7 +41,7 @@ usage() {
 
 out="" binaries="" trials=500 seconds=480 cases=""
 wanted=()
-all_parts=(build tests lesson products half convolutions dataset sanitizer)
+all_parts=(build tests lesson products half convolutions dataset)
 for word in "$@"; do
   case "$word" in
     --binaries=*) binaries="${word#*=}" ;;
@@ -271,13 +270,6 @@ for part in "${wanted[@]}"; do
     half) compare half matmul_fp16/ --trials="$trials" ;;
     convolutions) compare convolutions conv2d/ --trials="$trials" ;;
     dataset) compare dataset "" --recipe=random --trials=64 ;;
-    sanitizer)
-      if command -v compute-sanitizer >/dev/null; then
-        run sanitizer timeout 120 compute-sanitizer --target-processes all --error-exitcode 1 "$binaries/08_a_gpu_kernel"
-      else
-        run sanitizer bash -c 'echo "compute-sanitizer is not installed"; exit 77'
-      fi
-      ;;
   esac
 done
 report

@@ -26,12 +26,7 @@ cat >"$folder/bin/nvidia-smi" <<'END'
 #!/bin/sh
 echo 'Paper GPU, "580", 580.1'
 END
-cat >"$folder/bin/compute-sanitizer" <<'END'
-#!/bin/sh
-while [ "${1#--}" != "$1" ]; do shift; [ "$1" != all ] && [ "$1" != 1 ] || shift; done
-exec "$@"
-END
-chmod +x "$folder/bin/nvidia-smi" "$folder/bin/compute-sanitizer"
+chmod +x "$folder/bin/nvidia-smi"
 export LD_LIBRARY_PATH="$folder/lib" PATH="$folder/bin:$PATH"
 export FAKE_CUDA_ORACLE=1 FAKE_CUDA_MEMORY=8000000000 NVIDIA_TF32_OVERRIDE=1
 
@@ -100,9 +95,8 @@ lines="$(wc -l <"$folder/out/one/products.jsonl")"
 checks products --cases=matmul/2048x --trials=8 || { cat "$folder/said"; fail "a part goes on"; }
 grep -q 'taken over from a journal' "$folder/out/products.log" || fail "a part that goes on starts anew"
 
-# The lesson, alone and under a sanitizer.
-checks lesson sanitizer || { cat "$folder/said"; fail "the lesson"; }
-grep -q 'Paper GPU: ' "$folder/out/sanitizer.log" || fail "the lesson's measurement"
+checks lesson || { cat "$folder/said"; fail "the lesson"; }
+grep -q 'Paper GPU: ' "$folder/out/lesson.log" || fail "the lesson's measurement"
 
 # Named kernels are those of the part.
 checks products half --cases=matmul_fp16/1024x --trials=8 || { cat "$folder/said"; fail "kernels of another part"; }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,6 +18,7 @@
 #include "tunewright/core/rng.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/nvrtc.hpp"
+#include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
@@ -125,5 +129,37 @@ TEST_SUITE("gpu") {
     MESSAGE(tally.too_large << " too large, " << tally.wrong << " wrong");
     CHECK(tally.wrong == 0);
     CHECK(tally.by_instruction.size() > (target.tensor_units == 0 ? 0U : 1U));
+  }
+
+  TEST_CASE("windows of images in swizzled rows are right on a device, whatever row they begin with") {
+    measurers::Nvrtc gpu = quick_gpu();
+    if (!gpu.available()) {
+      MESSAGE("skipped: no device: " << gpu.why_unavailable());
+      return;
+    }
+    if (!gpu.target().multiplies_by_warp_groups()) return;
+    using program::ScalarType;
+    const spaces::MultiLevelTiling space;
+    Tally tally;
+    for (const auto& [type, channels] : {std::pair(ScalarType::Float16, 64), std::pair(ScalarType::Int8, 128)}) {
+      auto graph = std::make_shared<program::ComputeGraph>();
+      const auto x = graph->input("x", {1, 13, 70, channels}, type);
+      const auto w = graph->constant("w", {3, 3, channels, 128}, type);
+      program::operators::conv2d(*graph, x, w, {.padding = 1});
+      const Task task = program::make_task("convolution", graph, gpu.target());
+      Rng rng(1);
+      std::vector<schedule::Schedule> swizzled;
+      for (int draw = 0; draw < 20000 && swizzled.size() < 12; ++draw) {  // few are of warp groups
+        std::optional<schedule::Schedule> each = space.sample(task, rng);
+        if (!each) continue;
+        const std::vector<loops::Buffer> buffers = loops::lower(*each).buffers;
+        if (std::any_of(buffers.begin(), buffers.end(), [](const loops::Buffer& b) { return b.swizzled; }))
+          swizzled.push_back(std::move(*each));
+      }
+      measure(gpu, task, swizzled, tally);
+    }
+    for (const auto& [instruction, count] : tally.by_instruction) MESSAGE(instruction << ": " << count << " right");
+    CHECK(tally.right + tally.too_large == 24);
+    CHECK(tally.wrong == 0);
   }
 }
