@@ -89,6 +89,19 @@ TEST_CASE("fetches that run ahead go on beside what a lone warp computes, in mor
   CHECK(levels.kernels()[0].shared_bytes == 3 * 2 * 16 * 8 * 4);
 }
 
+TEST_CASE("a block that is alone on its multiprocessor waits at its barriers") {
+  const auto with_barrier = [](double barrier, std::int64_t depth, schedule::Pipelining how) {
+    Multiprocessor m;
+    m.barrier = barrier;
+    const loops::LoopNest nest = product({1, 16, 1, 8}, {1, 16, 1, 8}, {depth, 1}, how);
+    return GpuHierarchy().latency_s(nest, gpu_target("A100"), m) * m.frequency_hz;
+  };
+  // 64 blocks on 108 multiprocessors, 1024 / 8 steps, a barrier behind each of two copies: one of both if they run ahead.
+  CHECK(with_barrier(100, 8, {}) - with_barrier(0, 8, {}) == doctest::Approx(128 * 2 * 100));
+  CHECK(with_barrier(100, 8, {2, true}) - with_barrier(0, 8, {2, true}) == doctest::Approx(128 * 100));
+  CHECK(with_barrier(100, 16, {2, true}) - with_barrier(0, 16, {2, true}) == doctest::Approx(64 * 100));
+}
+
 TEST_CASE("a block that a multiprocessor has no room for") {
   Target target = gpu_target("V100");
   target.shared_memory_per_multiprocessor_bytes = 1024;

@@ -11,6 +11,14 @@
 using namespace tunewright;
 using namespace tunewright::drafts;
 
+TEST_CASE("pieces of 16 bytes meet in banks where their columns bring them together") {
+  CHECK(steps_of_pieces(8, 1, 128) == 8);  // pieces of a row, 128 rows apart: all in one place of eight
+  CHECK(steps_of_pieces(8, 1, 129) == 1);  // a row more puts each into another one
+  CHECK(steps_of_pieces(1, 8, 128) == 1);  // rows are next to each other
+  CHECK(steps_of_pieces(4, 4, 129) == 4);  // piece p of row r is in place p + r
+  CHECK(steps_of_pieces(2, 16, 132) == 4);
+}
+
 TEST_CASE("what a warp touches of a product, by hand") {
   // 16 x 16 threads, columns fastest, with 8 x 8 sums each: a warp has two rows of threads.
   const auto graph = program::operators::matmul_graph({.m = 128, .n = 128, .k = 128});

@@ -45,6 +45,10 @@ inline constexpr double bytes_of_step = 128;  ///< one word per bank of 32
 [[nodiscard]] double bank_steps(const StatementFootprint& footprint, const StatementFootprint::Access& a,
                                 const Together& together);
 
+/// The steps for `pieces` pieces of 16 bytes of each of `rows` rows: those of a row are `column` pieces apart, those of
+/// neighbouring rows next to each other. The most that begin in the same of eight groups of four banks.
+[[nodiscard]] double steps_of_pieces(std::int64_t pieces, std::int64_t rows, std::int64_t column);
+
 inline constexpr double sector_bytes = 32;  ///< the smallest transaction of device memory
 
 /// Sectors that one instruction of a warp transfers.
@@ -102,17 +106,16 @@ inline bool stored_in_pieces(const loops::BufferSummary& buffer) {
          });
 }
 
-/// Steps for `pieces` pieces of each of `rows` rows, where the pieces of a row are `column` pieces apart.
-inline double steps_of_pieces(std::int64_t pieces, std::int64_t rows, std::int64_t column) {
-  constexpr std::int64_t places = 8;  // of 16 bytes, in all banks
+}  // namespace detail
+
+TUNEWRIGHT_INLINE double steps_of_pieces(std::int64_t pieces, std::int64_t rows, std::int64_t column) {
+  constexpr std::int64_t places = 8;
   std::array<std::int64_t, places> taken{};
   for (std::int64_t piece = 0; piece < pieces; ++piece) {
     for (std::int64_t row = 0; row < rows; ++row) ++taken[static_cast<std::size_t>((piece * column + row) % places)];
   }
   return static_cast<double>(*std::max_element(taken.begin(), taken.end()));
 }
-
-}  // namespace detail
 
 TUNEWRIGHT_INLINE double bank_steps(const StatementFootprint& footprint, const StatementFootprint::Access& a,
                                     const Together& together) {
@@ -121,8 +124,8 @@ TUNEWRIGHT_INLINE double bank_steps(const StatementFootprint& footprint, const S
   if (const loops::BufferSummary& buffer = footprint.buffer(a); detail::stored_in_pieces(buffer)) {
     constexpr std::int64_t threads = 32;
     const std::int64_t pieces = std::min(row.span / buffer.packing.back().extent + 1, threads);
-    return detail::steps_of_pieces(pieces, std::min<std::int64_t>(std::llround(rows), threads),
-                                   (buffer.packing.end() - 2)->extent);
+    return steps_of_pieces(pieces, std::min<std::int64_t>(std::llround(rows), threads),
+                           (buffer.packing.end() - 2)->extent);
   }
   const double words_of_element = footprint.element_bytes(a) / 4;
   const double distance = row.count == 1 ? static_cast<double>(row_elements(footprint.buffer(a)))

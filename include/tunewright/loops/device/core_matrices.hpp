@@ -10,14 +10,14 @@
 #include "tunewright/program/index_expr.hpp"
 
 /// The shared-memory layout of operands of warp-group instructions, which read them through a descriptor of the
-/// matrix's address and the distances of its parts, without swizzling.
+/// matrix's address and the distances of its parts.
 ///
-/// A core matrix is eight consecutive pieces of 16 bytes. A piece is either 16 bytes of terms of one line (a row of `a`
-/// or a column of `b`), and a core matrix eight such lines; or, for 16-bit types, eight lines at one term, and a core
-/// matrix eight such terms. Core matrices have one constant distance along lines and another along terms, both
-/// multiples of 16 bytes. PTX ISA, section "Shared Memory Matrix Layout" of `wgmma.mma_async`: the layouts without
-/// swizzling, "K-major" if terms are contiguous, otherwise "MN-major"; T, the number of elements of a piece, is `piece`
-/// below.
+/// A core matrix is eight consecutive pieces of 16 bytes, or of 128 where these are swizzled, which offsets leave out
+/// (`Buffer::swizzled`). A piece is either terms of one line (a row of `a` or a column of `b`), and a core matrix eight
+/// such lines; or, for 16-bit types, lines at one term, and a core matrix eight such terms. Core matrices have one
+/// constant distance along lines and another along terms, both multiples of a piece. PTX ISA, section "Shared Memory
+/// Matrix Layout" of `wgmma.mma_async`: the layouts without and with 128-byte swizzling, "K-major" if terms are
+/// contiguous, otherwise "MN-major"; the number of elements of a piece is `piece` below.
 namespace tunewright::loops::device {
 
 struct CoreMatrices {
