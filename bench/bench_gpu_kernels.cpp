@@ -6,10 +6,10 @@
 //                     [--recipe=NAME] [--list]
 //
 // Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured
-// goes to the journal. Recipes are draft_and_trees, which is the default, ansor, and random for a small data set of
-// measured programs. `--cases` takes the kernels whose names begin so, e.g. --cases=conv2d; `--list` names them.
-// `--seconds` is for all of them together: each gets its share of what is left, but 15 at least; with less left, none
-// is begun.
+// goes to the journal, of which each recipe needs its own. Recipes are draft_and_trees, which is the default, ansor,
+// and random for a small data set of measured programs. `--cases` takes the kernels whose names begin so, e.g.
+// --cases=conv2d; `--list` names them. `--seconds` is for all of them together: each gets its share of what is left,
+// but 15 at least; with less left, none is begun.
 //
 // A finished kernel is a line of the results at once: seconds, gflops, ratio (library time / ours, above 1 is faster),
 // trials, failed ones by fault, trials_per_s. Kernels that the results already hold with as many trials and a ratio are
@@ -364,7 +364,7 @@ void compare(measurers::Nvrtc& measurer, const Task& task, const Case& c, const 
 template <class AnyTuner>
 Json tuned_and_compared(const Case& c, const Options& options, double seconds, AnyTuner& tuner,
                         std::unique_ptr<bench::GpuDevice>& device) {
-  Json line{{"case", c.name}};
+  Json line{{"case", c.name}, {"recipe", options.recipe}};
   try {
     measurers::Nvrtc& measurer = tuner.parts().measurer;
     const Task task = program::make_task(c.name, c.graph, measurer.target());
@@ -397,7 +397,7 @@ ExitStatus run_all(AnyTuner& tuner, const Options& options) {
     return no_device;
   }
   const std::vector<Case> cases = chosen_cases(options);
-  Results results(options.results, measurer.identity());
+  Results results(options.results, options.recipe + ", " + measurer.identity());
   std::unique_ptr<bench::GpuDevice> device;  // of the libraries
   bool time_ran_out = false;
   const auto untrained = tuner.parts().model;

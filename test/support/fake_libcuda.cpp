@@ -7,6 +7,7 @@
 //   wrong   y = 3 x                        illegal  illegal address, from then on
 //   lazy    nothing                        failing  launch failure, from then on
 //   overrun twice, and a write past y      greedy   is refused for want of resources
+//   stray   twice, and zeros in all memory but that of its arguments
 //
 // Others do nothing, or, with FAKE_CUDA_ORACLE, write what the measuring process expects of them (fake_oracle.hpp).
 //
@@ -31,6 +32,7 @@
 #undef cuStreamBeginCapture
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -132,12 +134,17 @@ void execute(const std::string& name, std::size_t threads, unsigned shape, const
     if (argument % 16 != 0) sticky = CUDA_ERROR_MISALIGNED_ADDRESS;
   }
   if (sticky != CUDA_SUCCESS) return;
-  if (is("twice") || is("slow") || is("wrong") || is("overrun")) {
+  if (is("twice") || is("slow") || is("wrong") || is("overrun") || is("stray")) {
     now_milliseconds += is("slow") ? 1 : 0.01;
     const auto* x = reinterpret_cast<const float*>(arguments.at(0));
     auto* y = reinterpret_cast<float*>(arguments.at(1));
     for (std::size_t i = 0; i < threads; ++i) y[i] = (is("wrong") ? 3 : 2) * x[i];
     if (is("overrun")) y[threads + 2] = 0;
+    for (const auto& [first, bytes] : allocations) {
+      const auto holds = [first = first, bytes = bytes](CUdeviceptr p) { return p >= first && p < first + bytes; };
+      if (is("stray") && std::none_of(arguments.begin(), arguments.end(), holds))
+        std::memset(reinterpret_cast<void*>(first), 0, bytes);
+    }
     return;
   }
   now_milliseconds += 0.01 + 0.001 * (shape % 61);

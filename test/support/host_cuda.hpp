@@ -188,8 +188,10 @@ class HostCuda {
       for (std::size_t at = 0; (at = source.find(from, at)) != std::string::npos; at += with.size())
         source.replace(at, from.size(), with);
     };
-    replace_all("extern __shared__ __align__(1024) unsigned char shared_memory[];",
-                "__shared__ __align__(1024) unsigned char shared_memory[" + std::to_string(dynamic_bytes) + "];");
+    for (const std::string aligned : {"__shared__ __align__(128) ", "__shared__ __align__(1024) "}) {
+      replace_all("extern " + aligned + "unsigned char shared_memory[];",
+                  aligned + "unsigned char shared_memory[" + std::to_string(dynamic_bytes) + "];");
+    }
     const std::string section = "shared_of_" + program.name;
     replace_all("__shared__", "static __attribute__((section(\"" + section + "\")))");
     source = with_interpreted_assembly(source);

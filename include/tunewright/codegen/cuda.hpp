@@ -138,14 +138,20 @@ TUNEWRIGHT_INLINE std::string ProgramEmitter::declare_shared(const KernelParts& 
   // Fragments of wmma instructions are staged there, and must be at multiples of 32 bytes.
   const bool stages_fragments = parts.kernel.staging_bytes > 0;
   const auto alignment_of = [&](BufferId id) -> std::int64_t {
-    if (nest_.buffers[id].swizzled) return 1024;  // rows count from there
+    const loops::Buffer& buffer = nest_.buffers[id];
+    if (buffer.swizzled) return loops::swizzle_bytes;
+    if (buffer.asynchronous && has_whole_lines(buffer)) return 128;
     return stages_fragments ? 32 : 16;
   };
   const auto rounded = [](std::int64_t at, std::int64_t to) { return (at + to - 1) / to * to; };
   const auto aligned = [](std::int64_t to) { return "__align__(" + std::to_string(to) + ") "; };
+  // Those at the roundest addresses come first, so that little is lost between buffers.
+  std::vector<BufferId> buffers = parts.kernel.shared;
+  std::stable_sort(buffers.begin(), buffers.end(),
+                   [&](BufferId a, BufferId b) { return alignment_of(a) > alignment_of(b); });
   std::vector<std::int64_t> offsets;
   std::int64_t bytes = 0;
-  for (const BufferId id : parts.kernel.shared) {
+  for (const BufferId id : buffers) {
     bytes = rounded(bytes, alignment_of(id));
     offsets.push_back(bytes);
     bytes += nest_.buffers[id].bytes();
@@ -157,20 +163,25 @@ TUNEWRIGHT_INLINE std::string ProgramEmitter::declare_shared(const KernelParts& 
   (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
   std::string text;
   // All kernels of a source declare this array, so its alignment must be the same in all of them.
-  if (dynamic) text += "  extern __shared__ __align__(1024) unsigned char shared_memory[];\n";
+  const bool any_swizzled =
+      std::any_of(nest_.buffers.begin(), nest_.buffers.end(), [](const loops::Buffer& b) { return b.swizzled; });
+  if (dynamic) {
+    text += "  extern __shared__ " + aligned(any_swizzled ? loops::swizzle_bytes : 128) +
+            "unsigned char shared_memory[];\n";
+  }
   if (stages_fragments) {
     text += dynamic ? "  unsigned char* const staging = shared_memory + " + std::to_string(staging) + ";\n"
                     : "  __shared__ " + aligned(32) + "unsigned char staging[" +
                           std::to_string(parts.kernel.staging_bytes) + "];\n";
   }
-  for (std::size_t b = 0; b < parts.kernel.shared.size(); ++b) {
-    const loops::Buffer& buffer = nest_.buffers[parts.kernel.shared[b]];
-    std::string& name = context_.buffers[parts.kernel.shared[b]];
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    const loops::Buffer& buffer = nest_.buffers[buffers[b]];
+    std::string& name = context_.buffers[buffers[b]];
     name = context_.names.unique(buffer.name);
     const std::string type(context_.type(buffer.type).spelling);
     text += dynamic ? "  " + type + "* const " + name + " = reinterpret_cast<" + type + "*>(shared_memory + " +
                           std::to_string(offsets[b]) + ");\n"
-                    : "  __shared__ " + aligned(alignment_of(parts.kernel.shared[b])) + type + " " + name + "[" +
+                    : "  __shared__ " + aligned(alignment_of(buffers[b])) + type + " " + name + "[" +
                           std::to_string(buffer.elements()) + "];\n";
   }
   return text;

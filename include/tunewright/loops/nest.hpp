@@ -56,6 +56,9 @@ struct CopySelector {
   bool operator==(const CopySelector&) const = default;
 };
 
+/// Swizzled rows are exchanged eight at a time, counted from addresses that are multiples of this.
+inline constexpr std::int64_t swizzle_bytes = 1024;
+
 /// Storage for a window of a tensor: `shape` elements in each dimension from `origin` on. Arguments hold the whole
 /// tensor, so their origin is zero. If tiles do not divide, the window may extend beyond the tensor; elements there are
 /// never used (in packed constants they are zero).

@@ -86,10 +86,10 @@ TUNEWRIGHT_INLINE void draw_all(std::vector<Step>& steps, const Target& target, 
     }
     if (auto* layout = std::get_if<TransformLayout>(&step)) {
       layout->order = static_cast<std::uint32_t>(rng.below(layout->orders.size()));
-      // Without padding, some of the rows that tensor units read at once are in the same banks.
-      constexpr double padded_share = 0.75;
+      // The last choice keeps rows that tensor units read at once in different banks.
+      constexpr double last_share = 0.75;
       layout->padding = static_cast<std::uint32_t>(rng.below(layout->paddings.size()));
-      if (feeds_tensor_cores && rng.uniform() < padded_share)
+      if (feeds_tensor_cores && rng.uniform() < last_share)
         layout->padding = static_cast<std::uint32_t>(layout->paddings.size() - 1);
     }
     if (auto* limit = std::get_if<UnrollLimit>(&step)) {

@@ -235,7 +235,7 @@ TEST_CASE("a register tile is unrolled, shared memory is filled with vectors bet
   codegen::CudaOptions options;
   options.max_static_shared_bytes = 1024;
   const DeviceProgram dynamic = codegen::to_cuda(nest, options);
-  CHECK(contains(dynamic.source, "extern __shared__ __align__(1024) unsigned char shared_memory[];"));
+  CHECK(contains(dynamic.source, "extern __shared__ __align__(128) unsigned char shared_memory[];"));
   CHECK(contains(dynamic.source, "reinterpret_cast<float*>(shared_memory + 1024);"));
   CHECK(dynamic.launches[0].static_shared_bytes == 0);
   CHECK(dynamic.launches[0].dynamic_shared_bytes == 2048);

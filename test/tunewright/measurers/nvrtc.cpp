@@ -333,20 +333,49 @@ TEST_CASE("programs that do not compile, and cubins that are none, are faults") 
   CHECK(fault_of(measurer.measure_code(doubling_task(), code)) == "device_compile_error");
 }
 
-TEST_CASE("a candidate for which memory is lacking fails alone") {
-  const Setting memory("FAKE_CUDA_MEMORY", "32000");  // x and y take 10240 bytes each, with their red zones
-  Nvrtc measurer = on_paper();
-  LoopNest large = nest("twice");
-  loops::Buffer workspace = large.buffers[0];
+/// `nest` with memory of its own for so many numbers.
+[[nodiscard]] static LoopNest with_workspace(LoopNest nest, std::int64_t elements) {
+  loops::Buffer workspace = nest.buffers[0];
   workspace.role = loops::BufferRole::Temporary;
-  workspace.name = "much";
-  workspace.shape = {4096};
-  large.buffers.push_back(workspace);
-  large.body.insert(large.body.begin(), loops::Allocate{static_cast<loops::BufferId>(large.buffers.size() - 1)});
-  const std::vector<Outcome> outcomes = measurer.measure(doubling_task(), std::vector<LoopNest>{large, nest("twice")});
+  workspace.name = "workspace";
+  workspace.shape = {elements};
+  nest.buffers.push_back(workspace);
+  nest.body.insert(nest.body.begin(), loops::Allocate{static_cast<loops::BufferId>(nest.buffers.size() - 1)});
+  return nest;
+}
+
+TEST_CASE("a candidate for which memory is lacking fails alone") {
+  const Setting memory("FAKE_CUDA_MEMORY",
+                       "32000");  // x, its original and y take 10240 bytes each, with their red zones
+  Nvrtc measurer = on_paper();
+  const std::vector<Outcome> outcomes =
+      measurer.measure(doubling_task(), std::vector<LoopNest>{with_workspace(nest("twice"), 4096), nest("twice")});
   CHECK(fault_of(outcomes[0]) == "run_error");
   CHECK(detail_of(outcomes[0]).find("out of memory") != std::string::npos);
   CHECK(outcomes[1].valid());
+}
+
+TEST_CASE("originals of inputs, which only save time, make room for what a candidate needs") {
+  const Setting memory("FAKE_CUDA_MEMORY", "32000");
+  Nvrtc measurer = on_paper();
+  // 10240 bytes more, and 1280 are left.
+  const std::vector<Outcome> outcomes =
+      measurer.measure(doubling_task(), std::vector<LoopNest>{with_workspace(nest("twice"), 512), nest("twice")});
+  CHECK(outcomes[0].valid());
+  CHECK(outcomes[1].valid());
+  CHECK(measurer.workers->sandbox(0).statistics().workers_started == 1);
+
+  const Setting less("FAKE_CUDA_MEMORY", "24000");  // no room from the beginning
+  Nvrtc tight = on_paper();
+  CHECK(tight.measure(doubling_task(), std::vector<LoopNest>{nest("twice")}).front().valid());
+}
+
+TEST_CASE("a kernel that overwrites the originals of inputs does not make others wrong") {
+  Nvrtc measurer = on_paper();
+  const std::vector<Outcome> outcomes =
+      measurer.measure(doubling_task(), std::vector<LoopNest>{nest("stray"), nest("twice"), nest("wrong")});
+  CHECK(outcomes[1].valid());
+  CHECK(fault_of(outcomes[2]) == "wrong_result");
 }
 
 TEST_CASE("code runs on its own architecture and those that include it") {

@@ -18,7 +18,7 @@ namespace tunewright::codegen::cuda {
 }
 
 /// Whether copies to the buffer fill lines of shared memory, of 128 bytes: they may bypass L1 then. Others that do take
-/// up to three times as long on an H100 as those that do not.
+/// up to three times as long on an H200 as those that do not.
 [[nodiscard]] inline bool has_whole_lines(const loops::Buffer& buffer) {
   return buffer.physical_shape().back() * static_cast<std::int64_t>(program::size_in_bytes(buffer.type)) % 128 == 0;
 }

@@ -73,34 +73,6 @@ struct SourceContext {
   [[nodiscard]] std::string unswizzled_element(loops::BufferId id, const IndexExpr& offset) {
     return element(id, offset, false);
   }
-  [[nodiscard]] std::string element(loops::BufferId id, const IndexExpr& offset, bool swizzled) {
-    const loops::Buffer& buffer = nest.buffers[id];
-    const std::string& memory = buffers[memory_of(nest, id)];
-    if (is_scalar(buffer)) return memory;
-    const auto place = [&](const IndexExpr& e) -> Text {
-      if (!swizzled) return index(e);
-      const TensorHelper function = swizzle_helper(program::size_in_bytes(buffer.type));
-      helpers.emplace(function.name, function.definition);
-      return {function.name + "(" + index(e).text + ")"};
-    };
-    // The part of an offset that is constant after unrolling is written separately and becomes the offset of an
-    // instruction: compilers do not extract it from 32-bit sums, which might overflow.
-    IndexExpr moving, number(offset.constant());
-    bool any = false;
-    for (const IndexExpr::Term& term : offset.terms()) {
-      const IndexExpr part = IndexExpr::from_term(term);
-      bool known = true;
-      program::for_each_variable(part, [&](loops::Var v) { known = known && unrolled[v]; });
-      any = any || known;
-      (known ? number : moving) += part;
-    }
-    // Swizzling repeats after 1024 bytes.
-    const auto period = static_cast<std::int64_t>(1024 / program::size_in_bytes(buffer.type));
-    const bool apart = any && !moving.terms().empty() && !is_registers(buffer) &&
-                       (!swizzled || loops::device::is_multiple_of(number, period));
-    if (!apart) return memory + "[" + place(offset).text + "]";
-    return "(" + memory + " + " + place(moving).in(Text::Sum + 1) + ")[" + index(number).text + "]";
-  }
   /// Whether the buffer is thread-private and in registers.
   [[nodiscard]] static bool is_registers(const loops::Buffer& buffer) {
     return buffer.role == loops::BufferRole::Temporary && buffer.scope == loops::Scope::Local;
@@ -125,6 +97,35 @@ struct SourceContext {
   [[nodiscard]] std::string vector_of(const CudaType& row, std::int64_t lanes) {
     uses_vectors = uses_vectors || row.vector.empty();
     return vector_type(row, lanes);
+  }
+
+ private:
+  [[nodiscard]] std::string element(loops::BufferId id, const IndexExpr& offset, bool swizzled) {
+    const loops::Buffer& buffer = nest.buffers[id];
+    const std::string& memory = buffers[memory_of(nest, id)];
+    if (is_scalar(buffer)) return memory;
+    const auto place = [&](const IndexExpr& e) -> Text {
+      if (!swizzled) return index(e);
+      const TensorHelper function = swizzle_helper(program::size_in_bytes(buffer.type));
+      helpers.emplace(function.name, function.definition);
+      return {function.name + "(" + index(e).text + ")"};
+    };
+    // The part of an offset that is constant after unrolling is written separately and becomes the offset of an
+    // instruction: compilers do not extract it from 32-bit sums, which might overflow.
+    IndexExpr moving, number(offset.constant());
+    bool any = false;
+    for (const IndexExpr::Term& term : offset.terms()) {
+      const IndexExpr part = IndexExpr::from_term(term);
+      bool known = true;
+      program::for_each_variable(part, [&](loops::Var v) { known = known && unrolled[v]; });
+      any = any || known;
+      (known ? number : moving) += part;
+    }
+    const std::int64_t period = loops::swizzle_bytes / static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
+    const bool apart = any && !moving.terms().empty() && !is_registers(buffer) &&
+                       (!swizzled || loops::device::is_multiple_of(number, period));
+    if (!apart) return memory + "[" + place(offset).text + "]";
+    return "(" + memory + " + " + place(moving).in(Text::Sum + 1) + ")[" + index(number).text + "]";
   }
 };
 

@@ -26,6 +26,19 @@ namespace detail {
   constexpr unsigned since = 90;
   return {name, "__device__ __forceinline__ " + result + " " + name + "(" + parameters + ") {\n" + body + "}\n", since};
 }
+
+/// A function that describes the matrix at an address; every field of a descriptor omits the lowest four of 18 bits.
+[[nodiscard]] inline TensorHelper descriptor(const std::string& name, const std::string& leading,
+                                             const std::string& stride, const std::string& mode) {
+  return of_warp_groups("unsigned long long", name, "const void* first, int " + leading + ", int " + stride,
+                        "  const unsigned place = (unsigned)__cvta_generic_to_shared(first);\n"
+                        "  return (unsigned long long)((place & 0x3ffff) >> 4) |\n"
+                        "         (unsigned long long)((" +
+                            leading +
+                            " & 0x3ffff) >> 4) << 16 |\n"
+                            "         (unsigned long long)((" +
+                            stride + " & 0x3ffff) >> 4) << 32" + mode + ";\n");
+}
 }  // namespace detail
 
 /// Makes stores of the threads, and completed `cp.async` copies (those that are not bulk copies write like stores),
@@ -79,12 +92,7 @@ namespace detail {
 /// swizzled layouts with contiguous rows or columns they are exchanged. CUTLASS uses the same rule (`make_gmma_desc`),
 /// although the comments on its bit fields describe only the swizzled layouts.
 [[nodiscard]] inline TensorHelper describe_matrix_helper() {
-  return detail::of_warp_groups("unsigned long long", "describe_matrix",
-                                "const void* first, int along_terms, int along_lines",
-                                "  const unsigned place = (unsigned)__cvta_generic_to_shared(first);\n"
-                                "  return (unsigned long long)((place & 0x3ffff) >> 4) |\n"
-                                "         (unsigned long long)((along_terms & 0x3ffff) >> 4) << 16 |\n"
-                                "         (unsigned long long)((along_lines & 0x3ffff) >> 4) << 32;\n");
+  return detail::descriptor("describe_matrix", "along_terms", "along_lines", "");
 }
 
 /// Where the element of swizzled rows of 128 bytes is that would be `at` elements from the first: its piece of 16 bytes
@@ -96,16 +104,11 @@ namespace detail {
 }
 
 /// The descriptor of a matrix in swizzled rows of 128 bytes, by its address without swizzling. `along_rows` is the
-/// distance of matrices whose rows continue those of another, `along_columns` of those with the next eight rows. Bits
-/// 62 and 63 are 1: "128-Byte swizzle". The base offset is 0, for rows are counted from addresses that are multiples of
-/// 1024, not from the first row of the matrix.
+/// distance of matrices whose rows continue those of another, `along_columns` of those with the next eight rows. The
+/// number in bits 62 and 63 is 1: "128-Byte swizzle". The base offset is 0, for rows are counted from addresses that are
+/// multiples of 1024, not from the first row of the matrix.
 [[nodiscard]] inline TensorHelper describe_swizzled_matrix_helper() {
-  return detail::of_warp_groups("unsigned long long", "describe_swizzled_matrix",
-                                "const void* first, int along_rows, int along_columns",
-                                "  const unsigned place = (unsigned)__cvta_generic_to_shared(first);\n"
-                                "  return (unsigned long long)((place & 0x3ffff) >> 4) |\n"
-                                "         (unsigned long long)((along_rows & 0x3ffff) >> 4) << 16 |\n"
-                                "         (unsigned long long)((along_columns & 0x3ffff) >> 4) << 32 | 1ull << 62;\n");
+  return detail::descriptor("describe_swizzled_matrix", "along_rows", "along_columns", " | 1ull << 62");
 }
 
 /// `name(sums, a, b)` adds the product of two described matrices to the sums. If terms are not contiguous in memory,

@@ -43,8 +43,8 @@ struct Multiprocessor {
 /// considers the instructions and the shared memory of a multiprocessor, and latency that too few warps cannot hide.
 ///
 ///   block     maximum of issue, arithmetic, shared memory, transfers + (1 - overlap) * (sum of the others)
-///   wave      max(resident blocks * block, latency of one warp alone); fetches that run d tiles ahead overlap with
-///             computing and take 1/d of their latency
+///   wave      max(resident blocks * block, block + barriers, latency of one warp alone + barriers); fetches that run d
+///             tiles ahead overlap with computing, take 1/d of their latency, and share one barrier
 ///   kernel    launch + maximum of waves, device memory, L2 + (1 - overlap) * (the others)
 ///   program   sum of its kernels
 ///
@@ -336,7 +336,8 @@ TUNEWRIGHT_INLINE void GpuHierarchy::add_shared_reduction(Kernel& k, double warp
     if (!schedule::is_thread_index(loop.kind) || !loop.reduction) continue;
     const double steps = std::ceil(std::log2(static_cast<double>(loop.extent)));
     k.issue += warps * steps * 2 / m_->instructions_per_cycle;
-    k.alone += steps * m_->shared_latency + 2 * m_->barrier;
+    k.alone += steps * m_->shared_latency;
+    k.barriers += 2 * m_->barrier;
   }
 }
 
@@ -395,7 +396,7 @@ TUNEWRIGHT_INLINE double GpuHierarchy::duration(const Kernel& k) const {
   const double width = target_->multiprocessors, at_once = width * blocks_at_once;
   const double full = std::floor(k.blocks / at_once), rest = k.blocks - full * at_once;
   const auto wave = [&](double blocks) {
-    return std::max({blocks * block, block + k.barriers, spills * std::max(k.alone + k.barriers, k.ahead)});
+    return std::max({blocks * block, block + k.barriers, spills * std::max(k.alone, k.ahead) + k.barriers});
   };
   const double computing = full * wave(blocks_at_once) + (rest > 0 ? wave(std::ceil(rest / width)) : 0);
   const double bytes_per_cycle = target_->peak_gb_per_s * 1e9 / m_->frequency_hz;

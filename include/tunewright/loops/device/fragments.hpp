@@ -200,8 +200,8 @@ TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& l
           core_matrices(nest, offset, is_a ? row : column, term, piece_bytes / size);
       if (!matrices || !is_multiple_of(o.first, row_bytes / size))
         refuse(read,
-               "which is not in matrices of 8 x 16 bytes; arrange its copy so that rows or columns and terms "
-               "are its last two dimensions");
+               "which is not in matrices of 8 x 16 bytes, or of swizzled 8 x 128 bytes; arrange its copy so that rows "
+               "or columns and terms are its last two dimensions");
       o.matrices = *matrices;
       o.by_columns = matrices->terms_are_neighbours != is_a;
     } else {

@@ -165,7 +165,8 @@ class StorageLayout : Pass {
   /// Stores operands of warp groups as core matrices: the fastest dimension is divided into pieces, and pieces with the
   /// same number are stored consecutively along the next fastest dimension. Pieces are swizzled rows of 128 bytes if
   /// they divide the dimension and no padding is chosen: copies then write whole lines. Otherwise they have 16 bytes,
-  /// eight of them are a core matrix, and padding of rows becomes padding of the columns of pieces.
+  /// eight of them are a core matrix, and padding of rows becomes padding of the columns of pieces. Columns of a
+  /// multiple of eight are padded in any case: the pieces of a row would meet in the same banks.
   void store_core_matrices() {
     constexpr std::int64_t row_bytes = 128, piece_bytes = 16;
     for (TensorId id = 0; id < state_.stages.size(); ++id) {
@@ -184,7 +185,9 @@ class StorageLayout : Pass {
         const std::int64_t inside = buffer.shape[fastest.dimension];
         buffer.swizzled = fastest.extent == inside && inside * size % row_bytes == 0;
         const std::int64_t piece = (buffer.swizzled ? row_bytes : piece_bytes) / size;
-        buffer.packing.back().extent += program::ceil_div(fastest.extent - inside, piece);
+        std::int64_t& column = buffer.packing.back().extent;
+        column += program::ceil_div(fastest.extent - inside, piece);
+        if (!buffer.swizzled && column % 8 == 0) ++column;
         buffer.packing.insert(buffer.packing.end() - 1, {fastest.dimension, piece, program::ceil_div(inside, piece)});
         buffer.packing.push_back({fastest.dimension, 1, piece});
       }

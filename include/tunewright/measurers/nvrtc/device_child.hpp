@@ -69,7 +69,7 @@ class DeviceChild {
   struct Input {
     sandbox::InputView view;
     DeviceMemory memory;
-    std::optional<DeviceMemory> original{};  ///< what no kernel can have changed; none where the device is full
+    std::optional<DeviceMemory> original{};  ///< on the device, where copying it is quick; none where that is full
   };
   struct Output {
     sandbox::OutputView expected;
@@ -108,8 +108,12 @@ class DeviceChild {
 
   void set_task(sandbox::Mapping mapping);
 
-  void keep_original(Input& input) const;
+  void keep_originals();
+  void give_up_originals();
+  [[nodiscard]] bool has_originals() const;
 
+  /// As `load_and_check`; makes room by giving up originals if the device lacks memory.
+  [[nodiscard]] Bound load_and_check_with_room(const sandbox::Mapping& mapping);
   [[nodiscard]] Bound load_and_check(const sandbox::Mapping& mapping);
 
   void reject_unfit(const CodeView& code) const;
@@ -127,8 +131,11 @@ class DeviceChild {
 
   [[nodiscard]] double time(Bound& bound, unsigned calls) const;
 
-  /// Calls the kernel once on fresh inputs and poisoned outputs and workspace, and compares the outputs.
+  /// Calls the kernel once on fresh inputs and poisoned outputs and workspace, and compares the outputs. Originals that
+  /// an earlier kernel may have overwritten are written anew before the kernel counts as wrong.
   void check(Bound& bound);
+  void call_on_fresh_data(Bound& bound);
+  [[nodiscard]] std::optional<std::string> difference();
 
   void check_zones(const Bound& bound) const;
 
@@ -214,9 +221,9 @@ TUNEWRIGHT_INLINE void DeviceChild::answer(const sandbox::Request& request, sand
     }
     case Kind::SetTask: set_task(std::move(mapping)); break;
     case Kind::Drop: kept_.clear(); break;
-    case Kind::Keep: kept_.push_back(load_and_check(mapping)); break;
+    case Kind::Keep: kept_.push_back(load_and_check_with_room(mapping)); break;
     case Kind::Measure: {
-      Bound bound = load_and_check(mapping);
+      Bound bound = load_and_check_with_room(mapping);
       Protocol protocol = request.protocol;
       // The first call may be slow for reasons that have nothing to do with the kernel: rising clocks, loading of code.
       protocol.partial_call_seconds = std::numeric_limits<double>::infinity();
@@ -285,17 +292,38 @@ TUNEWRIGHT_INLINE void DeviceChild::set_task(sandbox::Mapping mapping) {
                         static_cast<std::size_t>(element_count(output.shape)) * program::size_in_bytes(output.type));
     outputs_.push_back({std::move(output), std::move(memory)});
   }
-  for (Input& input : inputs_) keep_original(input);
+  keep_originals();
 }
 
-TUNEWRIGHT_INLINE void DeviceChild::keep_original(Input& input) const {
+TUNEWRIGHT_INLINE void DeviceChild::keep_originals() {
   try {
-    input.original.emplace(*driver_, "the original of " + input.view.name, input.view.bytes.size());
+    for (Input& input : inputs_) {
+      if (!input.original)
+        input.original.emplace(*driver_, "the original of " + input.view.name, input.view.bytes.size());
+      input.original->write(input.view.bytes.data());
+    }
   } catch (const DriverError& error) {
     if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
-    return;
+    give_up_originals();
   }
-  input.original->write(input.view.bytes.data());
+}
+
+TUNEWRIGHT_INLINE void DeviceChild::give_up_originals() {
+  for (Input& input : inputs_) input.original.reset();
+}
+
+TUNEWRIGHT_INLINE bool DeviceChild::has_originals() const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.original.has_value(); });
+}
+
+TUNEWRIGHT_INLINE DeviceChild::Bound DeviceChild::load_and_check_with_room(const sandbox::Mapping& mapping) {
+  try {
+    return load_and_check(mapping);
+  } catch (const DriverError& error) {
+    if (error.result() != CUDA_ERROR_OUT_OF_MEMORY || !has_originals()) throw;
+  }
+  give_up_originals();
+  return load_and_check(mapping);
 }
 
 TUNEWRIGHT_INLINE DeviceChild::Bound DeviceChild::load_and_check(const sandbox::Mapping& mapping) {
@@ -412,6 +440,17 @@ TUNEWRIGHT_INLINE double DeviceChild::time(Bound& bound, unsigned calls) const {
 }
 
 TUNEWRIGHT_INLINE void DeviceChild::check(Bound& bound) {
+  call_on_fresh_data(bound);
+  std::optional<std::string> wrong = difference();
+  if (wrong && has_originals()) {
+    keep_originals();
+    call_on_fresh_data(bound);
+    wrong = difference();
+  }
+  if (wrong) throw Rejected(Fault::WrongResult, *wrong);
+}
+
+TUNEWRIGHT_INLINE void DeviceChild::call_on_fresh_data(Bound& bound) {
   for (const Input& input : inputs_) {
     if (input.original)
       input.memory.copy(*input.original);
@@ -427,11 +466,15 @@ TUNEWRIGHT_INLINE void DeviceChild::check(Bound& bound) {
   driver_->check((*driver_)->synchronize(), "preparing the memory");
   bound.checked_call_seconds = time(bound, 1);
   check_zones(bound);
+}
+
+TUNEWRIGHT_INLINE std::optional<std::string> DeviceChild::difference() {
   for (const Output& output : outputs_) {
-    char* contents = results_->with_room_for(std::max<std::size_t>(output.memory.bytes(), 1));
+    char* contents = results_->with_room_for(output.memory.bytes());
     output.memory.read(contents);
-    if (const auto wrong = sandbox::mismatch(output.expected, contents)) throw Rejected(Fault::WrongResult, *wrong);
+    if (auto wrong = sandbox::mismatch(output.expected, contents)) return wrong;
   }
+  return std::nullopt;
 }
 
 TUNEWRIGHT_INLINE void DeviceChild::check_zones(const Bound& bound) const {

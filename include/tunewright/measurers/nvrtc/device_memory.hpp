@@ -15,7 +15,8 @@
 
 namespace tunewright::measurers::nvrtc {
 
-/// Memory of the host that a device copies from and to several times as fast as from other memory.
+/// Memory of the host to which a device copies several times as fast as to other memory; other memory where the system
+/// has none to pin.
 class PinnedMemory {
  public:
   explicit PinnedMemory(const Driver& driver) : driver_(&driver) {}
@@ -23,7 +24,7 @@ class PinnedMemory {
   PinnedMemory& operator=(const PinnedMemory&) = delete;
   ~PinnedMemory() { release(); }
 
-  /// At least `bytes`, at least 1; what was in it is lost.
+  /// At least `bytes`; what was in it is lost.
   [[nodiscard]] char* with_room_for(std::size_t bytes);
 
  private:
@@ -36,6 +37,7 @@ class PinnedMemory {
   const Driver* driver_;
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
+  std::vector<char> not_pinned_;
 };
 
 /// Device memory between two red zones with a known pattern, which are compared after a run because a device traps only
@@ -92,12 +94,17 @@ class DeviceMemory {
 namespace tunewright::measurers::nvrtc {
 
 TUNEWRIGHT_INLINE char* PinnedMemory::with_room_for(std::size_t bytes) {
-  if (bytes > bytes_) {
-    release();
-    driver_->check((*driver_)->allocate_pinned(&data_, bytes),
-                   "pinning " + std::to_string(bytes) + " bytes of the host's memory");
-    bytes_ = bytes;
+  bytes = std::max<std::size_t>(bytes, 1);
+  if (bytes <= bytes_) return static_cast<char*>(data_);
+  release();
+  const CUresult pinned = (*driver_)->allocate_pinned(&data_, bytes);
+  if (pinned == CUDA_ERROR_OUT_OF_MEMORY) {
+    data_ = nullptr;
+    not_pinned_.resize(bytes);
+    return not_pinned_.data();
   }
+  driver_->check(pinned, "pinning " + std::to_string(bytes) + " bytes of the host's memory");
+  bytes_ = bytes;
   return static_cast<char*>(data_);
 }
 

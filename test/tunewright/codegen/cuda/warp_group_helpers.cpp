@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "support/cuda_comparison.hpp"
 #include "support/tensor_schedules.hpp"
 #include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
@@ -46,7 +48,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 ///
 /// with 144 bytes as the leading (LBO) and 288 as the stride dimension byte offset (SBO), and descriptors of section
 /// 9.7.15.5.1.2.2: their sixteenths, 9 and 18, from bits 16 and 32 on. Swizzled, rows of 64 numbers follow each other,
-/// pieces of eight are exchanged by the number of the row, 1024 is the stride, and bits 62 and 63 are 1; of rows of terms
+/// pieces of eight are exchanged by the number of the row, 1024 is the stride, and the number in bits 62 and 63 is 1; of rows of terms
 /// the instruction takes the second quarter. Sums leave as CUTLASS has it (`CLayout_64xN`):
 /// ((4,8,4),(2,2,N/8)):((128,1,16),(64,8,512)) of thread and register tell 64 * column + row.
 codegen::DeviceProgram product_by_hand(bool a_by_lines, bool b_by_lines, bool swizzled) {
@@ -272,6 +274,24 @@ TEST_CASE(
   }
   CHECK(contains(right.add(graph, nest(2, false)).source, "wait_for_products_but_1();\n    __syncthreads();\n"));
   right.check();
+  // Tiles of swizzled rows, each in its own part of the buffer.
+  const Graph long_product = product({128, 64, 320}, ScalarType::Float16);
+  const auto swizzled = [&](unsigned depth, bool asynchronous) {
+    schedule::ScheduleBuilder s = test::tensorized_matmul(long_product, "wgmma_fp16_n64", {{2, 1}, {1, 1}, 4, 0});
+    s.pipeline(s.stage("matmul.accumulator"), s.state().stages[s.stage("A.shared")].location.iter,
+               {depth, asynchronous});
+    return loops::lower(s.schedule());
+  };
+  Comparison of_lines(sm_90);
+  for (const unsigned depth : {2U, 3U, 4U}) {
+    const std::string source = of_lines.add(long_product, swizzled(depth, true)).source;
+    CHECK(contains(source, "describe_swizzled_matrix(&"));
+    CHECK(contains(source, "copy_async_if<16, true>(wanted"));
+    CHECK(contains(source, "__align__(1024)"));
+  }
+  of_lines.add(long_product, swizzled(2, false));
+  of_lines.check();
+  CHECK_FALSE(contains(right.entries.front().program.source, "copy_async_if<16, true>(wanted"));
   const std::string but_one = "wgmma.wait_group.sync.aligned 1;";
   wrong.add_mutant(graph, nest(2, true), but_one, "wgmma.wait_group.sync.aligned 2;");
   wrong.add_mutant(graph, nest(2, false), but_one, "wgmma.wait_group.sync.aligned 2;");
@@ -313,5 +333,30 @@ TEST_CASE("random schedules of products, batches and convolutions of odd shapes 
   }
   CHECK(ahead >= 3);
   CHECK(swizzled >= 1);
+  comparison.check();
+}
+
+TEST_CASE("windows of images in swizzled rows, whatever row they begin with") {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {1, 2, 66, 64}, ScalarType::Float16);
+  program::operators::conv2d(*g, x, g->constant("w", {3, 3, 64, 64}, ScalarType::Float16), {.padding = 1});
+  const Graph graph = g;
+  const Task task = program::make_task("convolution", graph, gpu_target("H100"));
+  spaces::MultiLevelTiling space;
+  space.min_utilisation = 0;  // of a device for which this is little work
+  Comparison comparison(sm_90);
+  Rng rng(4);
+  std::size_t found = 0;
+  for (int draw = 0; found < 3 && draw < 4000; ++draw) {
+    const auto config = space.sample(task, rng);
+    REQUIRE(config);
+    const loops::LoopNest nest = loops::lower(*config);
+    const bool swizzled = std::any_of(nest.buffers.begin(), nest.buffers.end(),
+                                      [&](const loops::Buffer& b) { return b.swizzled && !b.name.starts_with("w"); });
+    if (!swizzled) continue;
+    ++found;
+    comparison.add(graph, nest);
+  }
+  CHECK(found == 3);
   comparison.check();
 }

@@ -69,3 +69,17 @@ TEST_CASE("unwritten elements are found where nothing else is compared") {
   CHECK(mismatch(expected, bytes).value() ==
         "output 'C': element 99 is 1 where 0 was expected (within 0); 1 of 2 checked elements differ");
 }
+
+TEST_CASE("an unwritten element is found wherever it is") {
+  using measurers::sandbox::first_unwritten;
+  for (const std::size_t count : {1023U, 1024U, 1025U, 3000U}) {
+    std::vector<std::uint16_t> data(count, 0x3c00);
+    const auto* bytes = reinterpret_cast<const char*>(data.data());
+    CHECK_FALSE(first_unwritten(ScalarType::Float16, bytes, count));
+    for (const std::size_t hole : {std::size_t{0}, std::size_t{1000}, count - 1}) {
+      data[hole] = 0xffff;
+      CHECK(first_unwritten(ScalarType::Float16, bytes, count) == hole);
+      data[hole] = 0x3c00;
+    }
+  }
+}
