@@ -105,8 +105,8 @@ namespace detail {
 
 /// The descriptor of a matrix in swizzled rows of 128 bytes, by its address without swizzling. `along_rows` is the
 /// distance of matrices whose rows continue those of another, `along_columns` of those with the next eight rows. The
-/// number in bits 62 and 63 is 1: "128-Byte swizzle". The base offset is 0, for rows are counted from addresses that are
-/// multiples of 1024, not from the first row of the matrix.
+/// number in bits 62 and 63 is 1: "128-Byte swizzle". The base offset is 0, for rows are counted from addresses that
+/// are multiples of 1024, not from the first row of the matrix.
 [[nodiscard]] inline TensorHelper describe_swizzled_matrix_helper() {
   return detail::descriptor("describe_swizzled_matrix", "along_rows", "along_columns", " | 1ull << 62");
 }
