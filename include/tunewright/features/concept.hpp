@@ -84,14 +84,11 @@ void describe_or_leave_out(Describer& describer, const Program& program, const T
   }
 }
 
-/// Appends configurations to `batch`, each by its summary if `describer` reads summaries and there is one, else
-/// lowered. A configuration that cannot be lowered or described becomes a program without rows.
-template <SearchSpace S, class Describer>
-void describe_configurations(Describer& describer, const S& space, const Task& task,
-                             std::span<const config_t<S>> configs, FeatureBatch& batch) {
-  const auto describe = [&](const auto& program)
-    requires requires { describer.describe(program, task, batch); }
-  { describe_or_leave_out(describer, program, task, batch); };
+/// Calls `describe` with the summary of each configuration or with its program, and `leave_out()` for one that cannot
+/// be lowered.
+template <SearchSpace S, class Describe, class LeaveOut>
+void read_configurations(const S& space, const Task& task, std::span<const config_t<S>> configs,
+                         const Describe& describe, const LeaveOut& leave_out) {
   ProgramReader<S> reader(space, task);
   for (const config_t<S>& config : configs) {
     try {
@@ -99,11 +96,24 @@ void describe_configurations(Describer& describer, const S& space, const Task& t
     } catch (const std::bad_alloc&) {
       throw;  // not a property of the configuration
     } catch (const std::exception&) {
-      batch.close_program();
+      leave_out();
     }
+  }
+}
+
+/// Appends configurations to `batch`, each by its summary if `describer` reads summaries and there is one, else
+/// lowered. A configuration that cannot be lowered or described becomes a program without rows.
+template <SearchSpace S, class Describer>
+void describe_configurations(Describer& describer, const S& space, const Task& task,
+                             std::span<const config_t<S>> configs, FeatureBatch& batch) {
+  const auto describe = [&](const auto& program)
+    requires requires { describer.describe(program, task, batch); }
+  {
+    describe_or_leave_out(describer, program, task, batch);
     // Configurations of one space have similar numbers of rows.
     if (batch.programs() == 1) batch.reserve_rows(batch.rows() * configs.size());
-  }
+  };
+  read_configurations(space, task, configs, describe, [&] { batch.close_program(); });
 }
 
 }  // namespace features

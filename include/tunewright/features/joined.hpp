@@ -205,16 +205,7 @@ struct Joined {
           describe_or_leave_out(describer, program, task, batch);
       });
     };
-    ProgramReader<S> reader(space, task);
-    for (const config_t<S>& config : configs) {
-      try {
-        reader.read(config, describe);
-      } catch (const std::bad_alloc&) {
-        throw;  // not a property of the configuration
-      } catch (const std::exception&) {
-        close_all();
-      }
-    }
+    read_configurations(space, task, configs, describe, close_all);
     return batches;
   }
 

@@ -35,11 +35,6 @@ class FragmentEmitter {
     const schedule::TensorIntrinsic& intrinsic = intrinsic_of(id);
     return nest_.buffers[id].elements() / (intrinsic.m * intrinsic.n);
   }
-  [[nodiscard]] std::string helper(const TensorHelper& function) {
-    context_.helpers.emplace(function.name, function.definition);
-    context_.require(function.since);
-    return function.name;
-  }
 
   /// The products of a warp group that are the only content of `loop`, so that they can run asynchronously while the
   /// threads start others. Empty if the loop has other content, or a surrounding loop has these products already.
@@ -57,18 +52,18 @@ class FragmentEmitter {
   void begin_products(const FragmentTile& tile) {
     products_started_ = true;
     keep_sums(tile);
-    out_.line(helper(begin_products_helper()) + "();");
+    out_.line(context_.helper(begin_products_helper()) + "();");
   }
   /// `run_on`: a later node in the same body waits for the products.
   void finish_products(const FragmentTile& tile, bool run_on) {
     products_started_ = false;
-    out_.line(helper(commit_products_helper()) + "();");
+    out_.line(context_.helper(commit_products_helper()) + "();");
     unfinished_products_.push_back(tile);
     if (!run_on) wait_for_products(0);
   }
   /// Waits until at most `under_way` groups of products are running. If that is 0, their sums can be used.
   void wait_for_products(std::uint32_t under_way) {
-    out_.line(helper(wait_for_products_helper(under_way)) + "();");
+    out_.line(context_.helper(wait_for_products_helper(under_way)) + "();");
     if (under_way > 0) return;
     for (const FragmentTile& tile : std::exchange(unfinished_products_, {})) keep_sums(tile);
   }
@@ -115,8 +110,8 @@ class FragmentEmitter {
     const BufferId sums = tile.work.statement->target;
     out_.line("#pragma unroll");
     out_.line("for (int fragment = 0; fragment < " + std::to_string(fragments_in(sums)) + "; ++fragment) " +
-              helper(keep_sums_helper(fragments_of_sums(nest_.buffers[sums].type), *tile.product->intrinsic)) + "(" +
-              context_.buffers[sums] + "[fragment]);");
+              context_.helper(keep_sums_helper(fragments_of_sums(nest_.buffers[sums].type), *tile.product->intrinsic)) +
+              "(" + context_.buffers[sums] + "[fragment]);");
   }
 
   /// Products of matrices that the instruction reads from shared memory through descriptors.
@@ -129,10 +124,10 @@ class FragmentEmitter {
                         lines = std::to_string(o.matrices.along_lines * size);
       const std::string first = "(&" + context_.unswizzled_element(o.buffer, o.first) + ", ";
       if (!nest_.buffers[o.buffer].swizzled)
-        return helper(describe_matrix_helper()) + first + terms + ", " + lines + ")";
+        return context_.helper(describe_matrix_helper()) + first + terms + ", " + lines + ")";
       // A row of terms holds all that one instruction reads.
       const bool rows_of_terms = o.matrices.terms_are_neighbours;
-      return helper(describe_swizzled_matrix_helper()) + first +
+      return context_.helper(describe_swizzled_matrix_helper()) + first +
              (rows_of_terms ? "16, " + lines : lines + ", " + terms) + ")";
     };
     for (const loops::Var var : tile.work.loops) context_.declare_variable(var);
@@ -141,8 +136,8 @@ class FragmentEmitter {
     out_.block(guards.empty() ? "" : "if (" + guards + ")", [&] {
       unrolled(tile.around, [&] {
         const loops::device::FragmentOperand &a = tile.work.a, &b = tile.work.b;
-        out_.line(helper(multiply_described_helper(*tile.product->intrinsic, fragment_type(a.read->type),
-                                                   fragment_type(b.read->type), a.by_columns, b.by_columns)) +
+        out_.line(context_.helper(multiply_described_helper(*tile.product->intrinsic, fragment_type(a.read->type),
+                                                            fragment_type(b.read->type), a.by_columns, b.by_columns)) +
                   "(" + fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " + describe(a) +
                   ", " + describe(b) + ");");
       });
@@ -160,8 +155,8 @@ class FragmentEmitter {
       out_.line("unsigned " + name + "[" + std::to_string(points_of(nest_, loops)) + "][" +
                 std::to_string(known ? matrix_registers : type.registers) + "];");
       unrolled(loops, [&] {
-        out_.line(helper(known ? load_matrices_helper(fragment_type(o.read->type), matrix, o.by_columns)
-                               : load_helper(type, matrix, o.by_columns)) +
+        out_.line(context_.helper(known ? load_matrices_helper(fragment_type(o.read->type), matrix, o.by_columns)
+                                        : load_helper(type, matrix, o.by_columns)) +
                   "(" + name + "[" + context_.index(number_in(nest_, loops)).text + "], &" +
                   context_.element(o.buffer, o.first) + ", " + std::to_string(o.pitch) + ");");
       });
@@ -175,8 +170,8 @@ class FragmentEmitter {
         const auto of = [&](const std::string& name, const IndexExpr& first) {
           return name + "[" + context_.index(number_in(nest_, used_of(tile.around, first))).text + "]";
         };
-        out_.line(helper(known ? multiply_matrices_helper(type, fragment_type(tile.work.b.read->type))
-                               : multiply_helper(type, tile.work.a.by_columns, tile.work.b.by_columns)) +
+        out_.line(context_.helper(known ? multiply_matrices_helper(type, fragment_type(tile.work.b.read->type))
+                                        : multiply_helper(type, tile.work.a.by_columns, tile.work.b.by_columns)) +
                   "(" + fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " +
                   of(a, tile.work.a.first) + ", " + of(b, tile.work.b.first) + ");");
       });
@@ -237,7 +232,7 @@ class FragmentEmitter {
     out_.block("", [&] {
       out_.line(std::string(type.spelling) + "* const staged = reinterpret_cast<" + std::string(type.spelling) +
                 "*>(staging) + " + (number == "0" ? "" : number + " * ") + (number == "0" ? "0" : "256") + ";");
-      out_.line(helper(store_helper(type)) + "(staged, " + sums + ");");
+      out_.line(context_.helper(store_helper(type)) + "(staged, " + sums + ");");
       out_.line("__syncwarp();");
       out_.line("#pragma unroll");
       // A constant number of iterations, so that the compiler can unroll the loop.

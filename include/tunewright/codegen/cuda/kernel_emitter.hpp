@@ -70,7 +70,7 @@ class KernelEmitter {
               // A barrier after a wait for products only protects the products' factors from being overwritten.
               const bool shows_stores = n == 0 || !waits_for_products(n - 1);
               if (shows_stores && kernel_.instructions.by_warp_groups())
-                out_.line(fragments_.helper(show_stores_helper()) + "();");
+                out_.line(context_.helper(show_stores_helper()) + "();");
               out_.line("__syncthreads();");
             } else if constexpr (std::is_same_v<T, loops::CommitCopies>) {
               context_.copies_asynchronously = true;

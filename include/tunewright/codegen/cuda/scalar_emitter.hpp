@@ -55,6 +55,12 @@ struct SourceContext {
     min_compute_capability = std::max(min_compute_capability, compute_capability);
   }
 
+  /// The name of a function, whose definition the source then has.
+  [[nodiscard]] std::string helper(const TensorHelper& function) {
+    helpers.emplace(function.name, function.definition);
+    require(function.since);
+    return function.name;
+  }
   [[nodiscard]] const CudaType& type(program::ScalarType scalar) {
     const CudaType& row = cuda_type(scalar);
     uses_half = uses_half || row.spelling == "half";
@@ -69,7 +75,7 @@ struct SourceContext {
   [[nodiscard]] std::string element(loops::BufferId id, const IndexExpr& offset) {
     return element(id, offset, nest.buffers[id].swizzled);
   }
-  /// As `element`, where the element would be without swizzling: descriptors of matrices take that.
+  /// The place that the element would have without swizzling, which descriptors of matrices take.
   [[nodiscard]] std::string unswizzled_element(loops::BufferId id, const IndexExpr& offset) {
     return element(id, offset, false);
   }
@@ -106,9 +112,7 @@ struct SourceContext {
     if (is_scalar(buffer)) return memory;
     const auto place = [&](const IndexExpr& e) -> Text {
       if (!swizzled) return index(e);
-      const TensorHelper function = swizzle_helper(program::size_in_bytes(buffer.type));
-      helpers.emplace(function.name, function.definition);
-      return {function.name + "(" + index(e).text + ")"};
+      return {helper(swizzle_helper(program::size_in_bytes(buffer.type))) + "(" + index(e).text + ")"};
     };
     // The part of an offset that is constant after unrolling is written separately and becomes the offset of an
     // instruction: compilers do not extract it from 32-bit sums, which might overflow.

@@ -112,7 +112,7 @@ class DeviceChild {
   void give_up_originals();
   [[nodiscard]] bool has_originals() const;
 
-  /// As `load_and_check`; makes room by giving up originals if the device lacks memory.
+  /// The child gives up originals if the device lacks memory for the program, and tries again.
   [[nodiscard]] Bound load_and_check_with_room(const sandbox::Mapping& mapping);
   [[nodiscard]] Bound load_and_check(const sandbox::Mapping& mapping);
 
