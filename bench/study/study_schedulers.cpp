@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // In what fraction of the trials does a scheduler bring a network to the latency with which round-robin ends?
 //
-//   study_schedulers [--trials=N] [--batch=N] [--population=N] [--growth_percent=N] [--seeds=N] [--networks=N]
+//   study_schedulers [--machine=real|cores] [--networks=A,B] [--schedulers=A,B] [--trials=N] [--batch=N] [--seeds=N]
+//                    [--growth_percent=N]
 //
-// The layers of seven networks are searched on two simulated cores by `recipes::AnsorQuick`, `--trials` (48) a task in
-// rounds of `--batch` (8), candidates bred from `--population` (128), trees trained anew whenever data grew by
-// `--growth_percent` (0: after every round). Round-robin takes all trials; another scheduler stops as soon as the sum
-// of occurrences times best latency is no more than with what round-robin ended, at the latest after twice its trials.
-// Fractions are those of trials, 2 where the latency was not reached. Of the networks the first `--networks` are
-// searched.
+// On this machine's CPU (real), the tasks of whole networks with all that is fused to them are searched by
+// `recipes::DraftAndTrees`; the networks are those that `bench_end_to_end` measures unless others are given. On two
+// simulated cores, the layers of seven networks are searched by `recipes::AnsorQuick`, candidates bred from 128. Trees
+// are trained anew whenever data grew by `--growth_percent` (0: after every round).
+//
+// Each task has `--trials` (48) in rounds of `--batch` (8). Round-robin takes all trials; another scheduler stops as
+// soon as the sum of occurrences times best latency is no more than with what round-robin ended, at the latest after
+// twice its trials. Fractions are those of trials, 2 where the latency was not reached.
 //
 // No option of a scheduler was chosen on these networks: all are those of the papers.
 
@@ -22,15 +25,22 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "../two_cores.hpp"
+#include "../known_networks.hpp"
+#include "chosen_machine.hpp"
 #include "network_layers.hpp"
+#include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/simulated.hpp"
 #include "tunewright/multi_task_tuner.hpp"
+#include "tunewright/networks/partition.hpp"
 #include "tunewright/recipes/ansor.hpp"
+#include "tunewright/recipes/draft_and_trees.hpp"
 #include "tunewright/schedulers/bandit.hpp"
 #include "tunewright/schedulers/flops_first.hpp"
 #include "tunewright/schedulers/gradient.hpp"
@@ -44,7 +54,7 @@ namespace {
 using namespace tunewright;
 using study::NetworkLayers;
 
-using Ansor = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::Simulated>;
+using Space = spaces::MultiLevelTiling;
 
 /// `Gradient` that takes tasks of one kind of layer and kernel and about one size to be alike.
 struct GradientOfGroups : schedulers::Gradient {
@@ -57,7 +67,13 @@ struct GradientOfGroups : schedulers::Gradient {
 };
 
 struct Settings {
-  std::size_t trials_per_task = 48, batch = 8, population = 128, growth_percent = 0;
+  std::size_t trials_per_task = 48, batch = 8, growth_percent = 0;
+  unsigned threads = 1;
+};
+
+struct SearchedNetwork {
+  std::string name;
+  std::vector<WeightedTask> tasks;
 };
 
 /// Stops a run when its network is fast enough.
@@ -75,41 +91,51 @@ struct Ended {
   double latency_s = 0;
 };
 
-template <class Scheduler>
-Ended search(const NetworkLayers& network, std::uint64_t seed, const Settings& settings, std::size_t trials,
-             double goal_s) {
-  Parts<Ansor> parts{.seed = seed};
-  parts.explorer.population = settings.population;
+template <class Recipe>
+Parts<Recipe> parts_of(std::uint64_t seed, const Settings& settings) {
+  Parts<Recipe> parts{.seed = seed, .threads = settings.threads};
   parts.adaptation.min_growth = static_cast<double>(settings.growth_percent) / 100;
-  parts.clock = parts.measurer.clock;
-  MultiTaskTuner<Ansor, Scheduler> tuner{std::move(parts)};
+  if constexpr (study::HasOwnClock<typename Recipe::measurer>) {
+    parts.explorer.population = 128;
+    parts.clock = parts.measurer.clock;
+  }
+  return parts;
+}
+
+template <class Recipe, class Scheduler>
+Ended search(const SearchedNetwork& network, std::uint64_t seed, const Settings& settings, std::size_t trials,
+             double goal_s) {
+  MultiTaskTuner<Recipe, Scheduler> tuner{parts_of<Recipe>(seed, settings)};
   Goal goal{goal_s};
-  const auto run = tuner.run(network.tasks(), {.trials = trials, .batch = settings.batch}, goal);
+  const auto run = tuner.run(network.tasks, {.trials = trials, .batch = settings.batch}, goal);
   return {run.status.trials, run.end_to_end().value_or(Seconds(std::numeric_limits<double>::infinity())).count()};
 }
 
 /// Fractions of a scheduler: [network][seed].
 using Fractions = std::map<std::string, std::vector<double>>;
 
+/// Searches of networks by a recipe, each with the search by round-robin that it is compared with.
+template <class Recipe>
 class Schedulers {
  public:
-  Schedulers(std::vector<NetworkLayers> networks, Settings settings)
+  Schedulers(std::vector<SearchedNetwork> networks, Settings settings)
       : networks_(std::move(networks)), settings_(settings) {}
 
+  [[nodiscard]] const std::vector<SearchedNetwork>& networks() const { return networks_; }
+
   template <class Scheduler>
-  void add(const std::string& scheduler, std::size_t network, std::uint64_t seed) {
-    const NetworkLayers& layers = networks_[network];
-    study::add(scheduler, layers.name(), seed, [this, scheduler, &layers, seed](benchmark::State& state) {
-      const std::size_t trials = settings_.trials_per_task * layers.tasks().size();
-      const Ended& reference = round_robin(layers, seed, trials);
-      const Ended ended = search<Scheduler>(layers, seed, settings_, 2 * trials, reference.latency_s);
+  void add(const std::string& scheduler, const SearchedNetwork& network, std::uint64_t seed) {
+    study::add(scheduler, network.name, seed, [this, scheduler, &network, seed](benchmark::State& state) {
+      const std::size_t trials = settings_.trials_per_task * network.tasks.size();
+      const Ended& reference = round_robin(network, seed, trials);
+      const Ended ended = search<Recipe, Scheduler>(network, seed, settings_, 2 * trials, reference.latency_s);
       const bool reached = ended.latency_s <= reference.latency_s;
       const double fraction = static_cast<double>(ended.trials) / static_cast<double>(trials);
-      fractions_[scheduler][layers.name()].push_back(fraction);
+      fractions_[scheduler][network.name].push_back(fraction);
       state.counters["fraction"] = fraction;
       state.counters["reached"] = reached ? 1 : 0;
       state.counters["round_robin_ms"] = 1e3 * reference.latency_s;
-      std::fprintf(stderr, "%s %s seed %llu: %.3f of %zu trials%s, %.4g ms\n", scheduler.c_str(), layers.name().c_str(),
+      std::fprintf(stderr, "%s %s seed %llu: %.3f of %zu trials%s, %.4g ms\n", scheduler.c_str(), network.name.c_str(),
                    static_cast<unsigned long long>(seed), fraction, trials, reached ? "" : ", not reached",
                    1e3 * reference.latency_s);
     });
@@ -128,41 +154,75 @@ class Schedulers {
   }
 
  private:
-  const Ended& round_robin(const NetworkLayers& layers, std::uint64_t seed, std::size_t trials) {
-    const auto [known, is_new] = round_robin_.try_emplace({layers.name(), seed});
-    if (is_new) known->second = search<schedulers::RoundRobin>(layers, seed, settings_, trials, 0);
+  const Ended& round_robin(const SearchedNetwork& network, std::uint64_t seed, std::size_t trials) {
+    const auto [known, is_new] = round_robin_.try_emplace({network.name, seed});
+    if (is_new) known->second = search<Recipe, schedulers::RoundRobin>(network, seed, settings_, trials, 0);
     return known->second;
   }
 
-  std::vector<NetworkLayers> networks_;
+  std::vector<SearchedNetwork> networks_;
   Settings settings_;
   std::map<std::pair<std::string, std::uint64_t>, Ended> round_robin_;
   std::map<std::string, Fractions> fractions_;
 };
 
+std::vector<SearchedNetwork> networks_on(const Target& target, const measurers::OrcJit&, const std::string& chosen) {
+  std::vector<SearchedNetwork> all;
+  for (const std::string& name : study::command_line::names(
+           chosen.empty() ? std::string("resnet50,mobilenet_v2,bert_base,gpt2_decode") : chosen))
+    all.push_back({name, networks::partition(bench::known_network(name), target).tasks});
+  return all;
+}
+
+std::vector<SearchedNetwork> networks_on(const Target& target, const measurers::Simulated&, const std::string& chosen) {
+  std::vector<SearchedNetwork> all;
+  const std::vector<std::string> names = study::command_line::names(chosen);
+  for (const NetworkLayers& network : study::networks(target)) {
+    if (names.empty() || std::find(names.begin(), names.end(), network.name()) != names.end())
+      all.push_back({network.name(), network.tasks()});
+  }
+  if (all.size() < names.size()) throw std::invalid_argument("--networks=" + chosen + " names one that is not known");
+  return all;
+}
+
+template <class Recipe>
+void add_searches(Schedulers<Recipe>& schedulers, const study::Options& options) {
+  const std::vector<std::string> chosen = study::command_line::names(options.text("schedulers", ""));
+  for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
+    for (const SearchedNetwork& network : schedulers.networks()) {
+      const auto add = [&]<class Scheduler>(std::type_identity<Scheduler>, const std::string& name) {
+        if (chosen.empty() || std::find(chosen.begin(), chosen.end(), name) != chosen.end())
+          schedulers.template add<Scheduler>(name, network, seed);
+      };
+      add(std::type_identity<schedulers::Gradient>(), "Gradient");
+      add(std::type_identity<GradientOfGroups>(), "GradientOfGroups");
+      add(std::type_identity<schedulers::Bandit>(), "Bandit");
+      add(std::type_identity<schedulers::FlopsFirst>(), "FlopsFirst");
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::optional<Schedulers> schedulers;
+  std::optional<Schedulers<recipes::DraftAndTrees<Space, measurers::OrcJit>>> real;
+  std::optional<Schedulers<recipes::AnsorQuick<Space, measurers::Simulated>>> simulated;
   const int status = study::run(argc, argv, {.name = "schedulers", .seeds = 5}, [&](study::Study& study) {
     const study::Options& options = study.options();
-    Settings settings;
-    settings.trials_per_task = options.number("trials", settings.trials_per_task);
-    settings.batch = options.number("batch", settings.batch);
-    settings.population = options.number("population", settings.population);
-    settings.growth_percent = options.number("growth_percent", settings.growth_percent);
-    std::vector<NetworkLayers> networks = study::networks(bench::two_cores());
-    const std::size_t count = std::min(options.number("networks", networks.size()), networks.size());
-    schedulers.emplace(std::move(networks), settings);
-    for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
-      for (std::size_t network = 0; network < count; ++network) {
-        schedulers->add<schedulers::Gradient>("Gradient", network, seed);
-        schedulers->add<GradientOfGroups>("GradientOfGroups", network, seed);
-        schedulers->add<schedulers::Bandit>("Bandit", network, seed);
-        schedulers->add<schedulers::FlopsFirst>("FlopsFirst", network, seed);
-      }
-    }
+    const Settings defaults;
+    const Settings settings{.trials_per_task = options.number("trials", defaults.trials_per_task),
+                            .batch = options.number("batch", defaults.batch),
+                            .growth_percent = options.number("growth_percent", defaults.growth_percent),
+                            .threads = options.threads_or(std::thread::hardware_concurrency())};
+    bench::with_chosen_machine(options, [&](const Target& target, const auto& measurer) {
+      std::vector<SearchedNetwork> networks = networks_on(target, measurer, options.text("networks", ""));
+      if constexpr (study::HasOwnClock<std::remove_cvref_t<decltype(measurer)>>)
+        add_searches(simulated.emplace(std::move(networks), settings), options);
+      else
+        add_searches(real.emplace(std::move(networks), settings), options);
+    });
   });
-  if (schedulers) schedulers->print();
+  if (real) real->print();
+  if (simulated) simulated->print();
   return status;
 }

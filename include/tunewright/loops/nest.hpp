@@ -56,8 +56,10 @@ struct CopySelector {
   bool operator==(const CopySelector&) const = default;
 };
 
-/// Swizzled rows are exchanged eight at a time, counted from addresses that are multiples of this.
-inline constexpr std::int64_t swizzle_bytes = 1024;
+/// Bytes in a row of the 8 x 8 matrices of 16 bits that `ldmatrix` and warp groups read, in a swizzled row, which has
+/// pieces of eight matrices, and in the eight swizzled rows whose pieces are exchanged; these begin at its multiples.
+inline constexpr std::int64_t matrix_row_bytes = 16, swizzled_row_bytes = 8 * matrix_row_bytes,
+                              swizzle_bytes = 8 * swizzled_row_bytes;
 
 /// Storage for a window of a tensor: `shape` elements in each dimension from `origin` on. Arguments hold the whole
 /// tensor, so their origin is zero. If tiles do not divide, the window may extend beyond the tensor; elements there are

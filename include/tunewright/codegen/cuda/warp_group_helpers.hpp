@@ -7,6 +7,7 @@
 
 #include "tunewright/codegen/cuda/tensor_helpers.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/loops/nest.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
 /// Device functions for `wgmma.mma_async`, which the 128 threads of a warp group execute together: it multiplies
@@ -98,7 +99,8 @@ namespace detail {
 /// Where the element of swizzled rows of 128 bytes is that would be `at` elements from the first: its piece of 16 bytes
 /// is exchanged with another one of its row ("Shared Memory Matrix Layout": 128B swizzle).
 [[nodiscard]] inline TensorHelper swizzle_helper(std::size_t element_bytes) {
-  const std::string row = std::to_string(128 / element_bytes), piece = std::to_string(16 / element_bytes);
+  const std::string row = std::to_string(loops::swizzled_row_bytes / static_cast<std::int64_t>(element_bytes)),
+                    piece = std::to_string(loops::matrix_row_bytes / static_cast<std::int64_t>(element_bytes));
   return detail::of_warp_groups("int", "swizzled_" + std::to_string(element_bytes), "int at",
                                 "  return at ^ (at / " + row + " % 8 * " + piece + ");\n");
 }

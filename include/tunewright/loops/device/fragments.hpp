@@ -190,15 +190,14 @@ TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& l
     o.buffer = nest.buffer_of.at(read.tensor);
     const IndexExpr offset = load_offset(nest, *work.statement, read);
     o.first = at_first(nest, offset, work.loops);
-    constexpr std::int64_t row_bytes = 16;
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest.buffers[o.buffer].type));
     if (nest.buffers[o.buffer].scope != Scope::Shared)
       refuse(read, "which is not in shared memory; cache_read it there");
     if (loop.intrinsic->by_warp_group()) {
-      const std::int64_t piece_bytes = nest.buffers[o.buffer].swizzled ? 8 * row_bytes : row_bytes;
+      const std::int64_t bytes = nest.buffers[o.buffer].swizzled ? swizzled_row_bytes : matrix_row_bytes;
       const std::optional<CoreMatrices> matrices =
-          core_matrices(nest, offset, is_a ? row : column, term, piece_bytes / size);
-      if (!matrices || !is_multiple_of(o.first, row_bytes / size))
+          core_matrices(nest, offset, is_a ? row : column, term, bytes / size);
+      if (!matrices || !is_multiple_of(o.first, matrix_row_bytes / size))
         refuse(read,
                "which is not in matrices of 8 x 16 bytes, or of swizzled 8 x 128 bytes; arrange its copy so that rows "
                "or columns and terms are its last two dimensions");
@@ -211,10 +210,10 @@ TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& l
       if (!down || !across || (o.by_columns ? *down : *across) != 1)
         refuse(read, "whose rows and columns are both apart");
       o.pitch = o.by_columns ? *across : *down;
-      // `ldmatrix` reads rows from multiples of 16 bytes; `wmma.load` from multiples of a thread's part of a fragment:
+      // `ldmatrix` reads pieces of rows from multiples of 16 bytes; `wmma.load` from multiples of a thread's part of a fragment:
       // 32 bytes for fp16, 16 for bf16, 8 for int8 (PTX ISA, section "Matrix Storage for WMMA"). The CUDA C++
       // Programming Guide requires only multiples of 16 bytes, less than the instruction.
-      const std::int64_t aligned = loop.intrinsic->layout_is_known ? row_bytes / size : 16;
+      const std::int64_t aligned = loop.intrinsic->layout_is_known ? matrix_row_bytes / size : 16;
       if (o.pitch % aligned != 0 || !is_multiple_of(o.first, aligned))
         refuse(read, "whose fragments and their rows do not begin at every " + std::to_string(aligned) +
                          "th element; pad the product and its copy");

@@ -168,7 +168,6 @@ class StorageLayout : Pass {
   /// eight of them are a core matrix, and padding of rows becomes padding of the columns of pieces. Columns of a
   /// multiple of eight are padded in any case: the pieces of a row would meet in the same banks.
   void store_core_matrices() {
-    constexpr std::int64_t row_bytes = 128, piece_bytes = 16;
     for (TensorId id = 0; id < state_.stages.size(); ++id) {
       const schedule::TensorIntrinsic* intrinsic = state_.stages[id].tensorized.intrinsic;
       if (nest_.buffer_of[id] == LoopNest::no_buffer || intrinsic == nullptr || !intrinsic->by_warp_group()) continue;
@@ -183,8 +182,8 @@ class StorageLayout : Pass {
         PackedDimension fastest = buffer.packing.back();
         buffer.packing.pop_back();
         const std::int64_t inside = buffer.shape[fastest.dimension];
-        buffer.swizzled = fastest.extent == inside && inside * size % row_bytes == 0;
-        const std::int64_t piece = (buffer.swizzled ? row_bytes : piece_bytes) / size;
+        buffer.swizzled = fastest.extent == inside && inside * size % swizzled_row_bytes == 0;
+        const std::int64_t piece = (buffer.swizzled ? swizzled_row_bytes : matrix_row_bytes) / size;
         std::int64_t& column = buffer.packing.back().extent;
         column += program::ceil_div(fastest.extent - inside, piece);
         if (!buffer.swizzled && column % 8 == 0) ++column;
