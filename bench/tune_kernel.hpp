@@ -43,7 +43,6 @@ inline KernelRun tune_alone(KernelTuner& tuner, const Task& task, const TuningOp
   tuner.parts().training = {};
   tuner.parts().model.trees.ensemble = {};
   Budget budget{.trials = settings.trials};
-  if (settings.batch) budget.batch = *settings.batch;
   if (settings.seconds_per_kernel) budget.time = *settings.seconds_per_kernel;
   if (!settings.journal) return tuner.run(task, budget, Progress{});
   data::Journal journal{{.path = *settings.journal, .many_tasks = true}};

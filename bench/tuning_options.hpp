@@ -23,7 +23,6 @@ namespace tunewright::bench {
 struct TuningOptions {
   std::optional<std::string> journal;                    ///< --journal=FILE
   std::size_t trials = 500;                              ///< --trials=N
-  std::optional<std::size_t> batch;                      ///< --batch=N, trials a round
   std::optional<Seconds> seconds_per_kernel;             ///< --seconds_per_kernel=S, the tuner's construction included
   std::uint64_t seed = 1;                                ///< --seed=N
   InstructionSet instructions = InstructionSet::Native;  ///< --isa=NAME
@@ -74,8 +73,6 @@ inline TuningOptions take_tuning_options(int& argc, char** argv) {
       options.journal = value;
     else if (option == "--trials=")
       options.trials = parse_trials(value);
-    else if (option == "--batch=")
-      options.batch = parse_number(value, "batch", 1, std::numeric_limits<std::uint64_t>::max());
     else if (option == "--seconds_per_kernel=")
       options.seconds_per_kernel = parse_seconds(value, "seconds_per_kernel");
     else if (option == "--seed=")

@@ -150,7 +150,11 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "models", .seeds = 3, .folders = {"roller-tvm-logs", "bennu-ansor"}},
+  return study::run(argc, argv,
+                    {.name = "models",
+                     .seeds = 3,
+                     .folders = {"roller-tvm-logs", "bennu-ansor"},
+                     .options = {{"records", "ansor_rounds"}}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const study::Selection drawn{.records = options.number("records", 100), .tasks = options.tasks};

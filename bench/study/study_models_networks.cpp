@@ -103,7 +103,11 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "models_networks", .seeds = 2, .folders = {"roller-tvm-logs"}},
+  return study::run(argc, argv,
+                    {.name = "models_networks",
+                     .seeds = 2,
+                     .folders = {"roller-tvm-logs"},
+                     .options = {{"records", "first_tasks", "epochs", "batch"}}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const study::Selection drawn{.records = options.number("records", 40), .tasks = options.tasks};

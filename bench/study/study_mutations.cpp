@@ -121,12 +121,14 @@ study::TaskCounters measured(const study::Options& options, const bench::Operato
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "mutations", .seeds = 3}, [](const study::Study& study) {
-    const study::Options& options = study.options();
-    const bench::Operators chosen = bench::chosen_operators(options, "known");
-    if (options.number("programs", 32) == 0) throw std::invalid_argument("--programs=0: give at least 1");
-    for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
-      study::add_of_tasks(options, "unguided", options.text("operators", "known"), seed,
-                          [=](benchmark::State&) { return measured(options, chosen, seed); });
-  });
+  return study::run(argc, argv, {.name = "mutations", .seeds = 3, .options = {{"operators", "programs"}}},
+                    [](const study::Study& study) {
+                      const study::Options& options = study.options();
+                      const bench::Operators chosen = bench::chosen_operators(options, "known");
+                      if (options.number("programs", 32) == 0)
+                        throw std::invalid_argument("--programs=0: give at least 1");
+                      for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
+                        study::add_of_tasks(options, "unguided", options.text("operators", "known"), seed,
+                                            [=](benchmark::State&) { return measured(options, chosen, seed); });
+                    });
 }

@@ -54,13 +54,15 @@ std::vector<study::NetworkProblem<Space, M>> networks_of(const study::Options& o
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "networks", .seeds = 3}, [](study::Study& study) {
-    Target host = host_target();
-    host.name = "host";
-    const auto pretrained = std::make_shared<Pretrained>(study.options(), host);
-    const Budget budget{.batch = study.options().number("batch", 8)};
-    study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
-                  TenSet<M>, TlpQuick<M>, HetFeatTransfer<M>, MoaPrunerQuick<M>>(
-        networks_of(study.options(), host), budget, [pretrained](auto& parts) { pretrained->prepare(parts); });
-  });
+  return study::run(
+      argc, argv, {.name = "networks", .seeds = 3, .options = {{"networks", "trials_per_task", "batch", "taught"}}},
+      [](study::Study& study) {
+        Target host = host_target();
+        host.name = "host";
+        const auto pretrained = std::make_shared<Pretrained>(study.options(), host);
+        const Budget budget{.batch = study.options().number("batch", 8)};
+        study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
+                      TenSet<M>, TlpQuick<M>, HetFeatTransfer<M>, MoaPrunerQuick<M>>(
+            networks_of(study.options(), host), budget, [pretrained](auto& parts) { pretrained->prepare(parts); });
+      });
 }

@@ -230,14 +230,16 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "pruning", .seeds = 5, .folders = {"roller-tvm-logs"}},
-                    [](const study::Study& study) {
-                      const study::Options& options = study.options();
-                      for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
-                        for (const char* half : {"choose", "judge"})
-                          for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
-                            add_all({half, "gpu", split}, seed, options);
-                        add_all({"judge", "x86", "within_task"}, seed, options);
-                      }
-                    });
+  return study::run(
+      argc, argv,
+      {.name = "pruning", .seeds = 5, .folders = {"roller-tvm-logs"}, .options = {{"records", "min_records"}}},
+      [](const study::Study& study) {
+        const study::Options& options = study.options();
+        for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
+          for (const char* half : {"choose", "judge"})
+            for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
+              add_all({half, "gpu", split}, seed, options);
+          add_all({"judge", "x86", "within_task"}, seed, options);
+        }
+      });
 }

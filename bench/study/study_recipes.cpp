@@ -174,7 +174,12 @@ std::vector<study::RecordedProblem> spaces_of(const study::Options& options, con
 
 int main(int argc, char** argv) {
   return study::run(
-      argc, argv, {.name = "recipes", .seeds = 25, .folders = {"kernel-tuner-hub"}}, [](study::Study& study) {
+      argc, argv,
+      {.name = "recipes",
+       .seeds = 25,
+       .folders = {"kernel-tuner-hub"},
+       .options = {{"set", "cap", "history", "batch"}}},
+      [](study::Study& study) {
         const study::Options& options = study.options();
         const auto histories =
             std::make_shared<const Histories>(Histories{all_spaces(options), options.number("history", 1000)});

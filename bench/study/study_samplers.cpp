@@ -330,7 +330,11 @@ void add_single(const study::Options& options, const std::vector<Recipe>& recipe
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "samplers", .seeds = 1, .folders = {"kernel-tuner-hub", "roller-tvm-logs"}},
+  return study::run(argc, argv,
+                    {.name = "samplers",
+                     .seeds = 1,
+                     .folders = {"kernel-tuner-hub", "roller-tvm-logs"},
+                     .options = {{"part", "models", "pool", "test"}}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const std::string part = options.text("part", "all"), models = options.text("models", "gbdt,mlp");

@@ -168,8 +168,8 @@ class Schedulers {
 
 std::vector<SearchedNetwork> networks_on(const Target& target, const measurers::OrcJit&, const std::string& chosen) {
   std::vector<SearchedNetwork> all;
-  for (const std::string& name : study::command_line::names(
-           chosen.empty() ? std::string("resnet50,mobilenet_v2,bert_base,gpt2_decode") : chosen))
+  for (const std::string& name :
+       study::command_line::names(chosen.empty() ? std::string("resnet50,mobilenet_v2,bert_base,gpt2_decode") : chosen))
     all.push_back({name, networks::partition(bench::known_network(name), target).tasks});
   return all;
 }
@@ -207,21 +207,26 @@ void add_searches(Schedulers<Recipe>& schedulers, const study::Options& options)
 int main(int argc, char** argv) {
   std::optional<Schedulers<recipes::DraftAndTrees<Space, measurers::OrcJit>>> real;
   std::optional<Schedulers<recipes::AnsorQuick<Space, measurers::Simulated>>> simulated;
-  const int status = study::run(argc, argv, {.name = "schedulers", .seeds = 5}, [&](study::Study& study) {
-    const study::Options& options = study.options();
-    const Settings defaults;
-    const Settings settings{.trials_per_task = options.number("trials", defaults.trials_per_task),
-                            .batch = options.number("batch", defaults.batch),
-                            .growth_percent = options.number("growth_percent", defaults.growth_percent),
-                            .threads = options.threads_or(std::thread::hardware_concurrency())};
-    bench::with_chosen_machine(options, [&](const Target& target, const auto& measurer) {
-      std::vector<SearchedNetwork> networks = networks_on(target, measurer, options.text("networks", ""));
-      if constexpr (study::HasOwnClock<std::remove_cvref_t<decltype(measurer)>>)
-        add_searches(simulated.emplace(std::move(networks), settings), options);
-      else
-        add_searches(real.emplace(std::move(networks), settings), options);
-    });
-  });
+  const int status = study::run(
+      argc, argv,
+      {.name = "schedulers",
+       .seeds = 5,
+       .options = {{"machine", "networks", "schedulers", "trials", "batch", "growth_percent"}}},
+      [&](study::Study& study) {
+        const study::Options& options = study.options();
+        const Settings defaults;
+        const Settings settings{.trials_per_task = options.number("trials", defaults.trials_per_task),
+                                .batch = options.number("batch", defaults.batch),
+                                .growth_percent = options.number("growth_percent", defaults.growth_percent),
+                                .threads = options.threads_or(std::thread::hardware_concurrency())};
+        bench::with_chosen_machine(options, [&](const Target& target, const auto& measurer) {
+          std::vector<SearchedNetwork> networks = networks_on(target, measurer, options.text("networks", ""));
+          if constexpr (study::HasOwnClock<std::remove_cvref_t<decltype(measurer)>>)
+            add_searches(simulated.emplace(std::move(networks), settings), options);
+          else
+            add_searches(real.emplace(std::move(networks), settings), options);
+        });
+      });
   if (real) real->print();
   if (simulated) simulated->print();
   return status;

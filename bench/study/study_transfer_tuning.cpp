@@ -250,25 +250,27 @@ class TransferStudy {
 
 int main(int argc, char** argv) {
   std::function<void()> print;
-  const int status = study::run(argc, argv, {.name = "transfer_tuning", .seeds = 1}, [&](study::Study& study) {
-    const study::Options& options = study.options();
-    std::filesystem::create_directories(options.out);
-    const std::vector<std::string> networks = study::command_line::names(
-        options.text("networks", "resnet18,resnet50,mobilenet_v2,squeezenet1_1,vgg16,bert_base"));
-    if (networks.size() < 2)
-      throw std::invalid_argument("--networks=" + networks.front() + ": give two at least, one to take from");
-    for (const std::string& name : networks) (void)bench::known_network(name);
-    bench::with_chosen_machine(options, [&]<class Measurer>(const Target& target, const Measurer& measurer) {
-      const Settings settings{.out = options.out,
-                              .target = target,
-                              .trials = options.number("trials", 64),
-                              .batch = options.number("batch", 16)};
-      const auto of_machine = std::make_shared<TransferStudy<Measurer>>(settings, networks, measurer);
-      for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
-        for (const std::string& name : networks) of_machine->add(name, seed);
-      print = [of_machine] { of_machine->print(); };
-    });
-  });
+  const int status = study::run(
+      argc, argv, {.name = "transfer_tuning", .seeds = 1, .options = {{"networks", "trials", "batch"}}},
+      [&](study::Study& study) {
+        const study::Options& options = study.options();
+        std::filesystem::create_directories(options.out);
+        const std::vector<std::string> networks = study::command_line::names(
+            options.text("networks", "resnet18,resnet50,mobilenet_v2,squeezenet1_1,vgg16,bert_base"));
+        if (networks.size() < 2)
+          throw std::invalid_argument("--networks=" + networks.front() + ": give two at least, one to take from");
+        for (const std::string& name : networks) (void)bench::known_network(name);
+        bench::with_chosen_machine(options, [&]<class Measurer>(const Target& target, const Measurer& measurer) {
+          const Settings settings{.out = options.out,
+                                  .target = target,
+                                  .trials = options.number("trials", 64),
+                                  .batch = options.number("batch", 16)};
+          const auto of_machine = std::make_shared<TransferStudy<Measurer>>(settings, networks, measurer);
+          for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
+            for (const std::string& name : networks) of_machine->add(name, seed);
+          print = [of_machine] { of_machine->print(); };
+        });
+      });
   if (print) print();
   return status;
 }

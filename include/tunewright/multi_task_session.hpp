@@ -49,6 +49,10 @@ class MultiTaskSession {
     std::size_t task = 0;  ///< position in the list of tasks
     typename Session<Recipe>::Batch candidates{};
     [[nodiscard]] bool empty() const noexcept { return candidates.empty(); }
+    [[nodiscard]] Batch part(std::size_t begin, std::size_t size) const {
+      const auto first = candidates.begin() + static_cast<std::ptrdiff_t>(begin);
+      return {task, {first, first + static_cast<std::ptrdiff_t>(size)}};
+    }
   };
 
   /// Throws `std::invalid_argument` for no task, a repeated task, and a weight that is not positive and finite.
@@ -76,7 +80,7 @@ class MultiTaskSession {
 
   /// The reason why the search of a task is over, if it is.
   [[nodiscard]] std::optional<Stop> stop(std::size_t task) const {
-    if (!tasks_[task].finished) return std::nullopt;
+    if (!tasks_.at(task).finished) return std::nullopt;
     return is_exhausted_[task] ? Stop::Exhausted : Stop::Patience;
   }
 

@@ -27,6 +27,7 @@
 #include "tunewright/multi_task_session.hpp"
 #include "tunewright/recipe.hpp"
 #include "tunewright/session/confirm_fastest.hpp"
+#include "tunewright/session/measure_in_time.hpp"
 
 namespace tunewright {
 
@@ -93,6 +94,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
     budget.batch = std::min(budget.batch, budget.trials / tasks.size());
     RunStatus status =
         status_before(tasks.front().task, budget, !std::same_as<typename Recipe::adaptation, adaptations::None>);
+    status.warmup = session.session(0).warmup();
     const Seconds start = parts().clock();
     const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 
@@ -112,36 +114,40 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
     (observers::start(observers, std::as_const(status)), ...);
 
     std::optional<Stop> stop;
-    Seconds learning{0};  // from the last batch
+    TimesBetweenRecords times;
     while (!(stop = reason_to_stop(budget, session, status.elapsed, observers...))) {
       read_clock();
       const Seconds asked = status.elapsed;
-      const auto batch = session.ask(std::min(budget.batch, budget.trials - session.trials()));
+      auto batch = session.ask(std::min(budget.batch, budget.trials - session.trials()));
       if (batch.empty()) {
         stop = Stop::Exhausted;
         break;
       }
       turn_to(batch.task);
       read_clock();
-      [[maybe_unused]] Seconds searching = status.elapsed - asked;
-      const auto outcomes = session.measure(batch, [&](std::size_t slot, const Outcome& outcome) {
-        status.count(outcome);
+      times.searching = status.elapsed - asked;
+      const auto measure = [&](std::size_t begin, std::size_t size) {
+        const auto next = batch.part(begin, size);
+        auto some = session.measure(next, [&](std::size_t slot, const Outcome& outcome) {
+          status.count(outcome);
+          read_clock();
+          if constexpr ((observers::SeesRecords<std::remove_reference_t<Observers>> || ...)) {
+            const Record record = times.taken_by(session.record(next, slot, outcome));
+            (observers::record(observers, record, std::as_const(status)), ...);
+          }
+        });
         read_clock();
-        if constexpr ((observers::SeesRecords<std::remove_reference_t<Observers>> || ...)) {
-          Record record = session.record(batch, slot, outcome);
-          record.search_time = std::exchange(searching, Seconds(0));
-          record.learn_time = std::exchange(learning, Seconds(0));
-          (observers::record(observers, std::as_const(record), std::as_const(status)), ...);
-        }
-      });
-      read_clock();
+        return some;
+      };
+      const auto outcomes = measure_in_time(budget, status, batch.candidates.size(), measure);
+      batch = batch.part(0, outcomes.size());
       const Seconds measured = status.elapsed;
       session.tell(batch, outcomes);
       ++status.rounds;
       status.rejected = rejected(session);
       status.network = status_of(session.tasks());
       read_clock();
-      learning = status.elapsed - measured;
+      times.learning = status.elapsed - measured;
       (observers::round(observers, std::as_const(status), session.session(batch.task).history()), ...);
     }
     status.network = status_of(session.tasks());

@@ -14,9 +14,9 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -29,6 +29,7 @@
 #include "tunewright/recipe.hpp"
 #include "tunewright/session.hpp"
 #include "tunewright/session/confirm_fastest.hpp"
+#include "tunewright/session/measure_in_time.hpp"
 
 namespace tunewright {
 
@@ -84,7 +85,7 @@ struct Tuner : CheckedParts<Recipe>::type {
     (observers::start(observers, std::as_const(status)), ...);
 
     std::optional<Stop> stop;
-    Seconds learning{0};  // from the last batch
+    TimesBetweenRecords times;
     while (!(stop = reason_to_stop(budget, history, status.elapsed, observers...))) {
       read_clock();
       const Seconds asked = status.elapsed;
@@ -94,32 +95,27 @@ struct Tuner : CheckedParts<Recipe>::type {
         break;
       }
       read_clock();
-      [[maybe_unused]] Seconds searching = status.elapsed - asked;
+      times.searching = status.elapsed - asked;
       const std::span<const Candidate<Config>> all(batch);
-      std::vector<Outcome> outcomes;  // of the first candidates: the rest of a batch is dropped when time is up
-      do {
-        const auto next = all.subspan(outcomes.size())
-                              .first(trials_before_next_look(budget, status.trials - status.recalled, status.elapsed,
-                                                             all.size() - outcomes.size()));
-        auto measured_next = session.measure(next, [&](std::size_t slot, const Outcome& outcome) {
+      const auto outcomes = measure_in_time(budget, status, all.size(), [&](std::size_t begin, std::size_t size) {
+        const auto next = all.subspan(begin, size);
+        auto some = session.measure(next, [&](std::size_t slot, const Outcome& outcome) {
           status.count(outcome);
           read_clock();
           if constexpr ((observers::SeesRecords<std::remove_reference_t<Observers>> || ...)) {
-            Record record = session.record(next[slot], outcome);
-            record.search_time = std::exchange(searching, Seconds(0));
-            record.learn_time = std::exchange(learning, Seconds(0));
-            (observers::record(observers, std::as_const(record), std::as_const(status)), ...);
+            const Record record = times.taken_by(session.record(next[slot], outcome));
+            (observers::record(observers, record, std::as_const(status)), ...);
           }
         });
-        std::move(measured_next.begin(), measured_next.end(), std::back_inserter(outcomes));
         read_clock();
-      } while (outcomes.size() < all.size() && status.elapsed < budget.time);
+        return some;
+      });
       const Seconds measured = status.elapsed;
       session.tell(all.first(outcomes.size()), outcomes);
       ++status.rounds;
       status.rejected = session.rejected();
       read_clock();
-      learning = status.elapsed - measured;
+      times.learning = status.elapsed - measured;
       (observers::round(observers, std::as_const(status), history), ...);
     }
     status.as_fast = as_fast_as_best(history.trials());
@@ -131,10 +127,14 @@ struct Tuner : CheckedParts<Recipe>::type {
 
   /// Measures the `count` fastest trials of a run of `task` again, alternately, and returns them with the new outcomes,
   /// fastest first. Minutes may lie between two measurements of a run; here all candidates run under the same
-  /// conditions.
+  /// conditions. Throws `std::invalid_argument` for the run of another task.
   [[nodiscard]] std::vector<Trial<Config>> confirm(const Task& task, const Run<Config>& run, std::size_t count = 5)
     requires ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>
   {
+    if (stable_hash(task) != stable_hash(run.status.task)) {
+      throw std::invalid_argument("Tuner::confirm: the run is of task '" + run.status.task.name + "', not of '" +
+                                  task.name + "'; give the task that was searched");
+    }
     return confirm_fastest(parts(), task, run.history, count);
   }
 

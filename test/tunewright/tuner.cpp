@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "support/toy_recipes.hpp"
@@ -260,4 +261,9 @@ TEST_CASE("finalists are measured once more and come back in their new order") {
   CHECK(after[0].candidate.key == before[2].candidate.key);
   CHECK(after[0].cost_s() == 1.0);
   CHECK(after[2].candidate.key == run.best()->candidate.key);
+
+  Task other = toy::task();
+  other.name = "other";
+  ++other.workload_hash;
+  CHECK_THROWS_WITH_AS((void)tuner.confirm(other, run, 3), doctest::Contains("not of 'other'"), std::invalid_argument);
 }

@@ -12,6 +12,7 @@
 #include "tunewright/codegen/cuda/kernel_parts.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
 #include "tunewright/codegen/cuda/scalar_emitter.hpp"
+#include "tunewright/core/hash.hpp"
 #include "tunewright/detail/config.hpp"
 
 /// Generates CUDA C++ for NVIDIA GPUs from loop nests.
@@ -29,6 +30,11 @@ struct CudaOptions {
   /// KiB.
   std::int64_t max_static_shared_bytes = 48 * 1024;
 };
+
+/// Hash of all options: each affects the source of some program.
+[[nodiscard]] inline std::uint64_t stable_hash(const CudaOptions& options) {
+  return StableHash().add(options.max_register_statements).add(options.max_static_shared_bytes).value();
+}
 
 namespace cuda {
 

@@ -11,6 +11,7 @@
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/loops/limits.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// Compiles loop nests for CPUs: LLVM IR, then an object file.
@@ -23,10 +24,11 @@ namespace tunewright::codegen {
 /// Every member is trivially destructible: if a constructor that takes options throws, GCC 12 destroys the members of a
 /// nested aggregate twice.
 struct CompileOptions {
-  bool register_tiles = true;                      ///< keep targets of reductions in registers
-  bool aggressive = false;                         ///< use LLVM's highest level of instruction selection and scheduling
-  bool verify = false;                             ///< check the IR first, for tests
-  std::int64_t max_stack_bytes = 2 * 1024 * 1024;  ///< limit of temporaries per thread
+  bool register_tiles = true;  ///< keep targets of reductions in registers
+  bool aggressive = false;     ///< use LLVM's highest level of instruction selection and scheduling
+  bool verify = false;         ///< check the IR first, for tests
+  /// Limit of temporaries per thread: that of the static filters, so that what they let pass compiles.
+  std::int64_t max_stack_bytes = loops::CpuLimits{}.max_local_bytes;
   /// LLVM's optimisation passes, in the syntax of `opt -passes`; empty for none. The text must outlive the compiler, as
   /// a literal does.
   const char* passes =
@@ -35,6 +37,9 @@ struct CompileOptions {
   EmissionPlanOptions plan = {};
 };
 static_assert(std::is_trivially_destructible_v<CompileOptions>);
+
+/// Hash of all options that affect machine code: of all but `verify`.
+[[nodiscard]] std::uint64_t stable_hash(const CompileOptions& options);
 
 /// The duration of a compilation in seconds.
 struct CompileTimes {
@@ -69,7 +74,8 @@ class LlvmCompiler {
   [[nodiscard]] const CompileTimes& times() const noexcept;
   [[nodiscard]] const Target& target() const noexcept;
 
-  /// Identifies the compiler, e.g. "llvm 19.1.7 cascadelake -O2"; part of the key of a measurement.
+  /// Identifies the compiler and its options, e.g. "llvm 19.1.7 cascadelake -O2"; part of the key of a measurement. Where
+  /// options beside `aggressive` are not the default, their hash follows.
   [[nodiscard]] std::string identity() const;
 
  private:
@@ -92,6 +98,7 @@ class LlvmCompiler {
 
 #include <chrono>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "tunewright/codegen/llvm/kernel_emitter.hpp"
@@ -99,9 +106,22 @@ class LlvmCompiler {
 #include "tunewright/codegen/llvm/pass_gate.hpp"
 #include "tunewright/codegen/llvm/processor.hpp"
 #include "tunewright/codegen/store_in_output.hpp"
+#include "tunewright/core/hash.hpp"
 #include "tunewright/loops/prepare_for_codegen.hpp"
 
 namespace tunewright::codegen {
+
+TUNEWRIGHT_INLINE std::uint64_t stable_hash(const CompileOptions& options) {
+  return StableHash()
+      .add(unsigned{options.register_tiles})
+      .add(unsigned{options.aggressive})
+      .add(options.max_stack_bytes)
+      .add(std::string_view(options.passes))
+      .add(options.plan.max_unrolled_instances)
+      .add(options.plan.max_guarded_instances)
+      .add(options.plan.max_unrolled_chunks)
+      .value();
+}
 
 struct LlvmCompiler::State {
   State(Target the_target, const CompileOptions& the_options)
@@ -210,7 +230,11 @@ TUNEWRIGHT_INLINE const CompileTimes& LlvmCompiler::times() const noexcept { ret
 TUNEWRIGHT_INLINE const Target& LlvmCompiler::target() const noexcept { return state_->target; }
 
 TUNEWRIGHT_INLINE std::string LlvmCompiler::identity() const {
-  return "llvm " LLVM_VERSION_STRING " " + state_->processor.name + (state_->options.aggressive ? " -O3" : " -O2");
+  CompileOptions usual;
+  usual.aggressive = state_->options.aggressive;
+  const std::uint64_t hash = stable_hash(state_->options);
+  return "llvm " LLVM_VERSION_STRING " " + state_->processor.name + (usual.aggressive ? " -O3" : " -O2") +
+         (hash == stable_hash(usual) ? "" : ", options " + to_hex(hash));
 }
 
 }  // namespace tunewright::codegen

@@ -18,8 +18,8 @@
 #include "tunewright/core/task.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
-#include "tunewright/measurers/compile_team.hpp"
 #include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/cpu_compilers.hpp"
 #include "tunewright/measurers/mpi/world.hpp"
 #include "tunewright/measurers/protocol.hpp"
 #include "tunewright/measurers/reference_data.hpp"
@@ -35,7 +35,7 @@ struct State {
   std::vector<int> ranks;                ///< that measure, including lost ones
   TaskCache<TaskData> tasks;
   std::map<std::uint64_t, Seconds> best;
-  std::map<std::uint64_t, CompileTeam<codegen::LlvmCompiler>::Compilers> compilers;  ///< by target
+  CpuCompilers compilers;
   std::size_t handed_on = 0;  ///< kernels that were sent again after a loss, to any rank
 };
 
@@ -170,8 +170,7 @@ TUNEWRIGHT_INLINE const remote::Device& Mpi::device() const {
 
 TUNEWRIGHT_INLINE std::string Mpi::identity() const {
   const remote::Device& worker = device();
-  return codegen::LlvmCompiler(remote::compiled_for(worker.target, worker), compile).identity() +
-         (protocol.flush_cache ? ", cold caches" : "") + ", on " + worker.identity();
+  return identity_of(remote::compiled_for(worker.target, worker), compile, protocol) + ", on " + worker.identity();
 }
 
 namespace mpi {
@@ -179,7 +178,6 @@ namespace mpi {
 /// The state of one batch in progress.
 class Batch {
  public:
-  using Compiler = codegen::LlvmCompiler;
   Batch(Mpi& measurer, const Task& task, std::size_t count, const OutcomeSink& sink)
       : m_(measurer),
         state_(*measurer.state),
@@ -197,7 +195,7 @@ class Batch {
     best_ = &state_.best.try_emplace(stable_hash(task), Seconds(0)).first->second;
   }
 
-  std::vector<Outcome> run(CompileTeam<Compiler>& team) {
+  std::vector<Outcome> run(CpuCompileTeam& team) {
     if (ranks_.empty()) throw none_left();
     try {
       while (unfinished_ > 0) step(team);
@@ -220,7 +218,7 @@ class Batch {
     Seconds silence{0};  // time during which this process only waited for the rank
   };
 
-  void step(CompileTeam<Compiler>& team) {
+  void step(CpuCompileTeam& team) {
     while (const auto rank = m_.world->wait(Seconds(0))) receive_from(*rank);
     drop_silent();
     if (ranks_.empty()) throw none_left();
@@ -261,10 +259,7 @@ class Batch {
       }
       rank.under_way.push_back(i);
       worker.send({i, *items_[i].kernel, m_.protocol, best_->count()});
-    } catch (const remote::Disconnected& error) {
-      if (rank.under_way.empty()) rank.under_way.push_back(i);
-      lose(rank.number, error.what());
-    } catch (const remote::ProtocolError& error) {
+    } catch (const remote::ConversationFailed& error) {
       if (rank.under_way.empty()) rank.under_way.push_back(i);
       lose(rank.number, error.what());
     }
@@ -273,9 +268,8 @@ class Batch {
   /// The task's data, computed when the first rank needs them.
   const std::vector<char>& data() {
     if (data_.empty()) {
-      ReferenceData options = m_.reference;
-      options.threads = std::max(options.threads, static_cast<unsigned>(m_.processors.size()));
-      data_ = remote::to_bytes(*state_.tasks.data_of(task_, options, m_.task_cache_bytes));
+      data_ = remote::to_bytes(
+          *state_.tasks.data_of(task_, on_threads(m_.reference, m_.processors.size()), m_.task_cache_bytes));
     }
     return data_;
   }
@@ -293,9 +287,7 @@ class Batch {
       const Failure* failure = result.outcome.failure();
       if (failure != nullptr && failure->fault == Fault::Unknown) return resend_or_fail(i, *failure);
       finish(i, std::move(result.outcome.result));
-    } catch (const remote::Disconnected& error) {
-      lose(number, error.what());
-    } catch (const remote::ProtocolError& error) {
+    } catch (const remote::ConversationFailed& error) {
       lose(number, error.what());
     }
   }
@@ -385,12 +377,10 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Mpi::measure(const Task& task, std::span<
   if (const std::string reason = remote::objection(task.target, device()); !reason.empty())
     throw std::invalid_argument("measurers::Mpi: " + reason);
   mpi::Batch batch(*this, task, programs.size(), sink);
-  auto& compilers = state->compilers[stable_hash(task.target)];
   const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, processors.size());
-  while (compilers.size() < threads)
-    compilers.push_back(
-        std::make_unique<codegen::LlvmCompiler>(remote::compiled_for(task.target, *state->device), compile));
-  CompileTeam<codegen::LlvmCompiler> team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
+  const CpuCompileTeam::Compilers& compilers =
+      state->compilers.at_least(threads, remote::compiled_for(task.target, *state->device), compile);
+  CpuCompileTeam team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
   return batch.run(team);
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tunewright/codegen/cuda.hpp"
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/detail/config.hpp"
@@ -98,7 +99,7 @@ struct Nvrtc {
   /// Sets the best latency known for `task`, e.g. from a journal.
   void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
 
-  /// Identifies what determines latencies: compiler, device, driver, clocks and timing protocol.
+  /// Identifies what determines latencies: compiler and its options, device, driver, clocks and timing protocol.
   [[nodiscard]] std::string identity() const;
 
   /// Measures the best candidates again, alternately, on the first device, so that drifting clocks affect all of them
@@ -197,6 +198,8 @@ TUNEWRIGHT_INLINE std::string Nvrtc::identity() const {
     text += "no device";
   }
   for (const std::string& flag : compile_flags) text += ", " + flag;
+  if (const std::uint64_t hash = stable_hash(code); hash != stable_hash(codegen::CudaOptions()))
+    text += ", options " + to_hex(hash);
   return text + (protocol.flush_cache ? ", cold caches" : "");
 }
 
@@ -256,9 +259,8 @@ TUNEWRIGHT_INLINE void Nvrtc::prepare(const Task& task) {
                                 "task for the target() of this measurer or for gpu_target(\"A100\")");
   }
   static_cast<void>(common_facts());
-  ReferenceData options = reference;
-  options.threads = std::max(options.threads, hardware_threads());
-  const std::shared_ptr<const SharedTask> data = state->tasks.data_of(task, options, task_cache_bytes);
+  const std::shared_ptr<const SharedTask> data =
+      state->tasks.data_of(task, on_threads(reference, hardware_threads()), task_cache_bytes);
   for (std::size_t d = 0; d < workers->size(); ++d) workers->sandbox(d).set_task(data);
 }
 

@@ -45,7 +45,8 @@ struct State;  // orc_state.hpp
 /// for all cores, batches are compiled and measured alternately in turns of `turn` candidates, so that compilation does
 /// not disturb the timing.
 ///
-/// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
+/// Models:      StreamingMeasurerFor<loops::LoopNest>, ConfirmingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer,
+///              BestAwareMeasurer.
 /// Units:       latencies are seconds per call; `Outcome::compile_time` is the time on one thread.
 /// Cost:        a fork at construction (construct it before starting threads, see `Sandbox`); reference values once per
 ///              task.
@@ -100,9 +101,6 @@ struct OrcJit {
   };
   [[nodiscard]] Split split_processors(const Task& task) const;
 
-  using Compilers = std::vector<std::unique_ptr<codegen::LlvmCompiler>>;
-  [[nodiscard]] const Compilers& compilers_for(const Task& task, std::size_t count);
-
   /// Prepares the sandbox for kernels of `task`.
   void prepare(const Task& task);
 };
@@ -126,12 +124,10 @@ TUNEWRIGHT_INLINE void OrcJit::note_best(const Task& task, Seconds latency) {
   state->best[stable_hash(task)] = latency;
 }
 
-TUNEWRIGHT_INLINE std::string OrcJit::identity() const {
-  return codegen::LlvmCompiler(host_target(), compile).identity() + (protocol.flush_cache ? ", cold caches" : "");
-}
+TUNEWRIGHT_INLINE std::string OrcJit::identity() const { return identity_of(host_target(), compile, protocol); }
 
 TUNEWRIGHT_INLINE codegen::Kernel OrcJit::compile_kernel(const Task& task, const loops::LoopNest& program) {
-  return compilers_for(task, 1).front()->compile(program);
+  return state->compilers.at_least(1, task.target, compile).front()->compile(program);
 }
 
 TUNEWRIGHT_INLINE WorkerParts orc_worker_parts() {
@@ -162,15 +158,15 @@ TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure(const Task& task, std::sp
   const std::span<const int> compile_on =
       overlap ? std::span<const int>(split.compile) : std::span<const int>(processors);
   const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, compile_on.size());
-  const Compilers& compilers = compilers_for(task, threads);
+  const CpuCompileTeam::Compilers& compilers = state->compilers.at_least(threads, task.target, compile);
   Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
 
   std::vector<Outcome> outcomes(programs.size());
   std::size_t step = overlap ? programs.size() : std::min(first_turn, turn);
   for (std::size_t begin = 0, count = 0; begin < programs.size(); begin += count, step = std::min(2 * count, turn)) {
     count = std::clamp<std::size_t>(step, 1, programs.size() - begin);
-    orc::CompileTeam team(programs.subspan(begin, count), compilers, threads, protocol.compile_timeout_seconds,
-                          compile_on);
+    CpuCompileTeam team(programs.subspan(begin, count), compilers, threads, protocol.compile_timeout_seconds,
+                        compile_on);
     if (!overlap) team.wait_for_all();
     for (std::size_t i = 0; i < count; ++i) {
       Compiled compiled = team.wait(i);
@@ -190,8 +186,8 @@ TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure(const Task& task, std::sp
 
 TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::confirm(const Task& task, std::span<const loops::LoopNest> programs,
                                                        unsigned rounds) {
-  const Compilers& compilers = compilers_for(task, 1);
-  orc::CompileTeam team(programs, compilers, 1, protocol.compile_timeout_seconds, {});
+  const CpuCompileTeam::Compilers& compilers = state->compilers.at_least(1, task.target, compile);
+  CpuCompileTeam team(programs, compilers, 1, protocol.compile_timeout_seconds, {});
   team.wait_for_all();
   return measure_together(team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
     return measure_interleaved(task, kernels, rounds);
@@ -217,12 +213,6 @@ TUNEWRIGHT_INLINE OrcJit::Split OrcJit::split_processors(const Task& task) const
   return {{processors.begin(), middle}, {middle, processors.end()}};
 }
 
-TUNEWRIGHT_INLINE const OrcJit::Compilers& OrcJit::compilers_for(const Task& task, std::size_t count) {
-  Compilers& compilers = state->compilers[stable_hash(task.target)];
-  while (compilers.size() < count) compilers.push_back(std::make_unique<codegen::LlvmCompiler>(task.target, compile));
-  return compilers;
-}
-
 TUNEWRIGHT_INLINE void OrcJit::prepare(const Task& task) {
   if (task.target.kind != DeviceKind::Cpu) {
     throw std::invalid_argument("task '" + task.name + "' is for the GPU '" + task.target.name +
@@ -246,10 +236,8 @@ TUNEWRIGHT_INLINE void OrcJit::prepare(const Task& task) {
                                 std::to_string(processors.size()) +
                                 " by with_threads, or give its member `processors` more");
   }
-  ReferenceData options = reference;
-  options.threads = std::max(options.threads, static_cast<unsigned>(processors.size()));
-  sandbox->set_task(state->tasks.data_of(task, options, task_cache_bytes), task.target.threads,
-                    split_processors(task).run);
+  sandbox->set_task(state->tasks.data_of(task, on_threads(reference, processors.size()), task_cache_bytes),
+                    task.target.threads, split_processors(task).run);
 }
 
 }  // namespace tunewright::measurers

@@ -26,6 +26,12 @@ struct ReferenceData {
   unsigned threads = 1;                 ///< does not affect the data
 };
 
+/// The options for a machine with so many threads.
+[[nodiscard]] inline ReferenceData on_threads(ReferenceData options, std::size_t threads) {
+  options.threads = std::max(options.threads, static_cast<unsigned>(threads));
+  return options;
+}
+
 /// Hash of everything that affects the data.
 [[nodiscard]] std::uint64_t stable_hash(const ReferenceData& options);
 

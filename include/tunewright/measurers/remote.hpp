@@ -16,8 +16,8 @@
 #include "tunewright/core/task.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
-#include "tunewright/measurers/compile_team.hpp"
 #include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/cpu_compilers.hpp"
 #include "tunewright/measurers/protocol.hpp"
 #include "tunewright/measurers/reference_data.hpp"
 #include "tunewright/measurers/remote/connection.hpp"
@@ -35,7 +35,7 @@ struct State {
   std::uint64_t task_key = 0;  ///< of the task that the worker is prepared for; 0: none
   TaskCache<TaskData> tasks;
   std::map<std::uint64_t, Seconds> best;
-  std::map<std::uint64_t, CompileTeam<codegen::LlvmCompiler>::Compilers> compilers;  ///< by target
+  CpuCompilers compilers;
 };
 
 }  // namespace remote
@@ -166,17 +166,15 @@ TUNEWRIGHT_INLINE std::string Remote::lose(const std::exception& reason) const {
 
 TUNEWRIGHT_INLINE std::string Remote::identity() const {
   const remote::Device& worker = device();
-  return codegen::LlvmCompiler(remote::compiled_for(worker.target, worker), compile).identity() +
-         (protocol.flush_cache ? ", cold caches" : "") + ", on " + worker.identity();
+  return identity_of(remote::compiled_for(worker.target, worker), compile, protocol) + ", on " + worker.identity();
 }
 
 TUNEWRIGHT_INLINE void Remote::set_task(const Task& task) {
-  ReferenceData options = reference;
-  options.threads = std::max(options.threads, static_cast<unsigned>(processors.size()));
   const std::uint64_t data_key = StableHash().add(stable_hash(task)).add(stable_hash(reference)).value();
   const std::uint64_t key = StableHash().add(data_key).add(task.target.threads).value();
   if (state->task_key == key) return;
-  const std::vector<char> data = remote::to_bytes(*state->tasks.data_of(task, options, task_cache_bytes));
+  const std::vector<char> data =
+      remote::to_bytes(*state->tasks.data_of(task, on_threads(reference, processors.size()), task_cache_bytes));
   state->task_key = 0;  // a worker that refused a task has none
   connected().worker().set_task({data_key, data.size(), task.target.threads}, data);
   state->task_key = key;
@@ -191,18 +189,14 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::sp
   std::optional<std::string> lost;
   try {
     set_task(task);
-  } catch (const remote::Disconnected& error) {
-    lost = lose(error);
-  } catch (const remote::ProtocolError& error) {
+  } catch (const remote::ConversationFailed& error) {
     lost = lose(error);
   }
 
-  auto& compilers = state->compilers[stable_hash(task.target)];
   const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, processors.size());
-  while (compilers.size() < threads)
-    compilers.push_back(
-        std::make_unique<codegen::LlvmCompiler>(remote::compiled_for(task.target, *state->device), compile));
-  CompileTeam<codegen::LlvmCompiler> team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
+  const CpuCompileTeam::Compilers& compilers =
+      state->compilers.at_least(threads, remote::compiled_for(task.target, *state->device), compile);
+  CpuCompileTeam team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
   Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
   const Seconds patience(protocol.run_timeout_seconds + reply_grace_seconds);
 
@@ -231,9 +225,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::sp
       outcomes[i].result = std::move(result.outcome.result);
       outcomes[i].run_time = result.outcome.run_time;
       finish(i);
-    } catch (const remote::Disconnected& error) {
-      give_up(error);
-    } catch (const remote::ProtocolError& error) {
+    } catch (const remote::ConversationFailed& error) {
       give_up(error);
     }
   };

@@ -13,6 +13,7 @@
 #if TUNEWRIGHT_DEFINES(orc)
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/codegen/llvm_jit.hpp"
+#include "tunewright/measurers/cpu_compilers.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/remote.hpp"
 #include "tunewright/networks/compile_kernels.hpp"

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ struct Plan {
   std::string name;                    ///< of the study: what its results are filed under
   unsigned seeds = 5;                  ///< searches per recipe and problem
   std::vector<std::string> folders{};  ///< of `Options::data`, all needed
+  /// Names of the study's own options; others are refused. Without a list any name is taken.
+  std::optional<std::vector<std::string>> options{};
 };
 
 /// Options of a study's command line.
@@ -33,8 +36,9 @@ struct Plan {
 ///   --reference=A      the recipe that others are compared with, default the first one
 ///   --tasks=N          maximum number of tasks, if a study has more
 ///   --threads=N        threads of a search
+///   --minutes=N        studies that are no searches begin no part later than that
 ///   --report           no search: tables and figures of finished searches
-///   --name=value       any other, which the study can read
+///   --name=value       the study's own
 struct Options {
   std::filesystem::path out{}, data{};
   unsigned seeds = 5, first_seed = 0;
@@ -97,7 +101,20 @@ inline void read_shard(const std::string& value, Options& options) {
   throw std::invalid_argument("--shard=" + value + ": give i/n with i from 1 to n, such as --shard=2/4");
 }
 
-inline void read(const std::string& name, const std::string& value, Options& options) {
+/// Throws `std::invalid_argument` unless the study has an option of that name.
+inline void require_known(const std::string& name, const std::string& value, const Plan& plan) {
+  if (!plan.options || name == "minutes" ||
+      std::find(plan.options->begin(), plan.options->end(), name) != plan.options->end())
+    return;
+  std::string own;
+  for (const std::string& known : *plan.options) own += ", --" + known;
+  throw std::invalid_argument("--" + name + "=" + value + ": study " + plan.name +
+                              " has no such option; give --out, --data, --seeds, --first_seed, --shard, --recipes, "
+                              "--problems, --reference, --tasks, --threads, --minutes" +
+                              own);
+}
+
+inline void read(const std::string& name, const std::string& value, const Plan& plan, Options& options) {
   if (name == "out")
     options.out = value;
   else if (name == "data")
@@ -119,13 +136,13 @@ inline void read(const std::string& name, const std::string& value, Options& opt
   else if (name == "threads")
     options.threads = Options::parse<unsigned>(name, value);
   else
-    options.others[name] = value;
+    require_known(name, value, plan), options.others[name] = value;
 }
 
 }  // namespace command_line
 
 /// Removes the study's options from the command line and leaves those of Google Benchmark. Throws
-/// `std::invalid_argument` for a value out of range.
+/// `std::invalid_argument` for a value out of range and for an option that the study does not have.
 inline Options take_options(int& argc, char** argv, const Plan& plan) {
   Options options{.out = "results-" + plan.name, .seeds = plan.seeds};
   int kept = 1;
@@ -138,7 +155,7 @@ inline Options take_options(int& argc, char** argv, const Plan& plan) {
              equals == std::string_view::npos)
       argv[kept++] = argv[i];
     else
-      command_line::read(std::string(word.substr(2, equals - 2)), std::string(word.substr(equals + 1)), options);
+      command_line::read(std::string(word.substr(2, equals - 2)), std::string(word.substr(equals + 1)), plan, options);
   }
   argc = kept;
   return options;

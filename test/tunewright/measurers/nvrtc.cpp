@@ -267,6 +267,9 @@ TEST_CASE("caches are flushed before each repeat where the protocol says so") {
   const std::string warm = measurer.identity();
   measurer.protocol.flush_cache = true;
   CHECK(measurer.identity() == warm + ", cold caches");
+  Nvrtc other = measurer;
+  other.code.max_register_statements = 64;
+  CHECK(other.identity().find(warm + ", options ") == 0);
   const Outcome outcome = measurer.measure(doubling_task(), std::vector<LoopNest>{nest("twice")}).front();
   REQUIRE(outcome.valid());
   CHECK(outcome.timing()->calls_per_repeat == 1);

@@ -255,7 +255,27 @@ TEST_CASE("measurements are identified by their compiler") {
   const std::string warm = measurer.identity();
   CHECK(warm.find("llvm") != std::string::npos);
   measurer.protocol.flush_cache = true;
-  CHECK(measurer.identity() != warm);
+  CHECK(measurer.identity() == warm + ", cold caches");
+  measurer.protocol.flush_cache = false;
+
+  // Kernels of other options have other latencies; what is checked in between has not.
+  measurer.compile.verify = !measurer.compile.verify;
+  CHECK(measurer.identity() == warm);
+  measurer.compile.register_tiles = false;
+  CHECK(measurer.identity().find(warm + ", options ") == 0);
+}
+
+TEST_CASE("copies of a measurer compile by their own options") {
+  OrcJit usual = quick();
+  OrcJit unoptimised = usual;
+  unoptimised.compile.passes = "";
+  const Task task = matmul_task(16, 16, 16);
+  const LoopNest nest = nest_of(task);
+  const auto code = [&](OrcJit& measurer) { return *measurer.compile_kernel(task, nest).object; };
+  const std::vector<char> optimised = code(usual);
+  CHECK(code(unoptimised) == *codegen::compile(nest, task.target, unoptimised.compile).object);
+  CHECK(code(unoptimised) != optimised);
+  CHECK(code(usual) == optimised);
 }
 
 TEST_CASE("a task without a graph cannot be measured") {

@@ -65,4 +65,16 @@ TEST_CASE("values out of range are named") {
   CHECK_THROWS_WITH_AS((void)many.options(), doctest::Contains("up to 4294967295"), std::invalid_argument);
 }
 
+TEST_CASE("an option that the study does not have is refused where it lists its own") {
+  const study::Plan plan{.name = "mine", .options = {{"batch", "trials"}}};
+  Line known({"--batch=3", "--minutes=5", "--seeds=2", "--benchmark_filter=a"});
+  CHECK(known.options(plan).number("batch", 1) == 3);
+  Line misspelt({"--seed=3"});
+  CHECK_THROWS_WITH_AS((void)misspelt.options(plan), doctest::Contains("--seed=3: study mine has no such option"),
+                       std::invalid_argument);
+  Line again({"--batches=3"});
+  CHECK_THROWS_WITH_AS((void)again.options(plan), doctest::Contains("--minutes, --batch, --trials"),
+                       std::invalid_argument);
+}
+
 }  // namespace

@@ -20,8 +20,8 @@
 namespace tunewright::codegen::llvm_backend {
 
 struct LoopOptions {
-  bool register_tiles = true;                  ///< keep targets of reductions in registers
-  std::int64_t max_stack_bytes = 1024 * 1024;  ///< limit of temporaries per thread
+  bool register_tiles;           ///< keep targets of reductions in registers
+  std::int64_t max_stack_bytes;  ///< limit of temporaries per thread
 };
 
 /// Owns the emitters of loop contents and selects the one for each loop.

@@ -195,8 +195,7 @@ TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& l
       refuse(read, "which is not in shared memory; cache_read it there");
     if (loop.intrinsic->by_warp_group()) {
       const std::int64_t bytes = nest.buffers[o.buffer].swizzled ? swizzled_row_bytes : matrix_row_bytes;
-      const std::optional<CoreMatrices> matrices =
-          core_matrices(nest, offset, is_a ? row : column, term, bytes / size);
+      const std::optional<CoreMatrices> matrices = core_matrices(nest, offset, is_a ? row : column, term, bytes / size);
       if (!matrices || !is_multiple_of(o.first, matrix_row_bytes / size))
         refuse(read,
                "which is not in matrices of 8 x 16 bytes, or of swizzled 8 x 128 bytes; arrange its copy so that rows "

@@ -17,10 +17,16 @@
 /// docs/design/remote_protocol.md lists the structs of all messages.
 namespace tunewright::measurers::remote {
 
-/// Bytes that violate the protocol; the message says how.
-class ProtocolError : public std::runtime_error {
+/// A conversation that cannot continue; the message says why.
+class ConversationFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+/// Bytes that violate the protocol; the message says how.
+class ProtocolError : public ConversationFailed {
+ public:
+  using ConversationFailed::ConversationFailed;
 };
 
 static_assert(std::endian::native == std::endian::little, "numbers travel as they lie in memory");

@@ -29,9 +29,9 @@ struct Frame {
 };
 
 /// The other end closed the connection or does not respond.
-class Disconnected : public std::runtime_error {
+class Disconnected : public ConversationFailed {
  public:
-  using std::runtime_error::runtime_error;
+  using ConversationFailed::ConversationFailed;
 };
 
 /// An ordered, bidirectional channel for frames.

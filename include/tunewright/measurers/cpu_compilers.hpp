@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "tunewright/codegen/llvm.hpp"
+#include "tunewright/core/target.hpp"
+#include "tunewright/measurers/compile_team.hpp"
+#include "tunewright/measurers/protocol.hpp"
+
+namespace tunewright::measurers {
+
+using CpuCompileTeam = CompileTeam<codegen::LlvmCompiler>;
+
+/// The compilers of measurers that compile for CPUs, one for each thread, kept by target and options.
+class CpuCompilers {
+ public:
+  /// At least `count` compilers, which are made if they do not exist. Throws what `LlvmCompiler` throws.
+  [[nodiscard]] const CpuCompileTeam::Compilers& at_least(std::size_t count, const Target& target,
+                                                          const codegen::CompileOptions& options);
+
+ private:
+  std::map<std::uint64_t, CpuCompileTeam::Compilers> known_;
+};
+
+/// What determines the latencies of kernels that are compiled here, apart from the machine they run on.
+[[nodiscard]] std::string identity_of(const Target& target, const codegen::CompileOptions& options,
+                                      const Protocol& protocol);
+
+}  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(orc)
+
+#include <memory>
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE const CpuCompileTeam::Compilers& CpuCompilers::at_least(std::size_t count, const Target& target,
+                                                                          const codegen::CompileOptions& options) {
+  CpuCompileTeam::Compilers& compilers =
+      known_[StableHash().add(stable_hash(target)).add(stable_hash(options)).value()];
+  while (compilers.size() < count) compilers.push_back(std::make_unique<codegen::LlvmCompiler>(target, options));
+  return compilers;
+}
+
+TUNEWRIGHT_INLINE std::string identity_of(const Target& target, const codegen::CompileOptions& options,
+                                          const Protocol& protocol) {
+  return codegen::LlvmCompiler(target, options).identity() + (protocol.flush_cache ? ", cold caches" : "");
+}
+
+}  // namespace tunewright::measurers
+
+#endif
