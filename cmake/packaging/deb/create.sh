@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 build=build/deb
 
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DTUNEWRIGHT_BUILD_TESTS=OFF -DTUNEWRIGHT_BUILD_EXAMPLES=OFF \
-  -DTUNEWRIGHT_BUILD_BENCH=OFF -DTUNEWRIGHT_INSTALL=ON >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
+  -DTUNEWRIGHT_BUILD_BENCH=OFF -DTUNEWRIGHT_BUILD_TOOLS=OFF -DTUNEWRIGHT_INSTALL=ON >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 rm -f "$build"/*.deb
 (cd "$build" && cpack -G DEB >cpack.log) || { cat "$build/cpack.log" >&2; exit 1; }
 package=$(ls "$build"/*.deb)
