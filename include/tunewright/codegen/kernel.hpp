@@ -87,4 +87,18 @@ void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_s
   }
 }
 
+/// The same for the bytes of tensors, of whatever type.
+inline void pack_bytes(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_shape,
+                       const void* row_major, void* packed) {
+  const auto copy = [&]<class T>(T) {
+    pack(layout, tensor_shape, static_cast<const T*>(row_major), static_cast<T*>(packed));
+  };
+  switch (program::size_in_bytes(layout.type)) {
+    case 1: return copy(std::uint8_t{});
+    case 2: return copy(std::uint16_t{});
+    case 4: return copy(std::uint32_t{});
+    default: return copy(std::uint64_t{});
+  }
+}
+
 }  // namespace tunewright::codegen

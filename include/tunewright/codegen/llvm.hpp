@@ -74,8 +74,8 @@ class LlvmCompiler {
   [[nodiscard]] const CompileTimes& times() const noexcept;
   [[nodiscard]] const Target& target() const noexcept;
 
-  /// Identifies the compiler and its options, e.g. "llvm 19.1.7 cascadelake -O2"; part of the key of a measurement. Where
-  /// options beside `aggressive` are not the default, their hash follows.
+  /// Identifies the compiler and its options, e.g. "llvm 19.1.7 cascadelake -O2"; part of the key of a measurement.
+  /// Where options beside `aggressive` are not the default, their hash follows.
   [[nodiscard]] std::string identity() const;
 
  private:

@@ -63,7 +63,7 @@ inline constexpr std::array<std::string_view, 9> fault_names{
 enum class StopReason : std::uint8_t {
   Precise,       ///< the spread is below the wanted share of the median
   Budget,        ///< the allowed repeats or seconds are used up
-  FarSlower,     ///< so much slower than the best that precision does not matter
+  FarSlower,     ///< so much slower than the best that precision does not matter; a call cut short was not checked
   Extrapolated,  ///< slower than the best, extrapolated from partial calls; the result was not checked
   Slower         ///< slower than the best, by one or two whole calls of a long kernel; the result was checked
 };

@@ -197,11 +197,7 @@ TUNEWRIGHT_INLINE void pack_constant(const loops::Buffer& layout, const referenc
     std::memcpy(packed, values.data(), values.size_in_bytes());
     return;
   }
-  values.visit([&](const auto& elements) {
-    using T = typename std::decay_t<decltype(elements)>::value_type;
-    codegen::pack(layout, layout.shape, reinterpret_cast<const T*>(elements.data()),  // NOLINT: as T is
-                  reinterpret_cast<T*>(packed));                                      // NOLINT
-  });
+  codegen::pack_bytes(layout, layout.shape, values.data(), packed);
 }
 
 }  // namespace tunewright::networks

@@ -16,6 +16,8 @@
 #include "tunewright/measurers/nvrtc/compiler.hpp"
 #include "tunewright/measurers/nvrtc/device_child.hpp"
 #include "tunewright/measurers/nvrtc/device_memory.hpp"
+#include "tunewright/measurers/nvrtc/device_program.hpp"
+#include "tunewright/measurers/nvrtc/device_task.hpp"
 #include "tunewright/measurers/nvrtc/device_zygote.hpp"
 #include "tunewright/measurers/nvrtc/driver.hpp"
 #include "tunewright/measurers/nvrtc/workers.hpp"

@@ -209,7 +209,7 @@ TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& l
       if (!down || !across || (o.by_columns ? *down : *across) != 1)
         refuse(read, "whose rows and columns are both apart");
       o.pitch = o.by_columns ? *across : *down;
-      // `ldmatrix` reads pieces of rows from multiples of 16 bytes; `wmma.load` from multiples of a thread's part of a fragment:
+      // `ldmatrix` reads rows from multiples of 16 bytes; `wmma.load` from multiples of a thread's part of a fragment:
       // 32 bytes for fp16, 16 for bf16, 8 for int8 (PTX ISA, section "Matrix Storage for WMMA"). The CUDA C++
       // Programming Guide requires only multiples of 16 bytes, less than the instruction.
       const std::int64_t aligned = loop.intrinsic->layout_is_known ? matrix_row_bytes / size : 16;

@@ -26,6 +26,7 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/guarded_memory.hpp"
 #include "tunewright/measurers/sandbox/records.hpp"
+#include "tunewright/measurers/sandbox/serve_requests.hpp"
 #include "tunewright/measurers/sandbox/stopwatch.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
 #include "tunewright/measurers/sandbox/worker_parts.hpp"
@@ -41,10 +42,6 @@ class Child {
   void serve();
 
  private:
-  struct Rejected : std::runtime_error {
-    Rejected(Fault why, const std::string& detail) : std::runtime_error(detail), fault(why) {}
-    Fault fault;
-  };
   struct Output {
     OutputView expected;
     GuardedBuffer memory;
@@ -66,13 +63,9 @@ class Child {
     std::shared_ptr<const GuardedBuffer> memory;
   };
 
-  static void fail(Reply& reply, Fault fault, const std::string& detail) noexcept;
-
-  void answer(const Request& request, Descriptor contents, Reply& reply);
+  void answer(const Request& request, Mapping mapping, Reply& reply);
 
   void measure(const Mapping& mapping, const Request& request, Reply& reply);
-
-  static void report(const Series& series, Reply& reply);
 
   void set_task(Mapping mapping, const Request& request);
 
@@ -152,33 +145,12 @@ class Child {
 namespace tunewright::measurers::sandbox {
 
 TUNEWRIGHT_INLINE void Child::serve() {
-  for (;;) {
-    Request request;
-    Descriptor contents;
-    if (receive_record(socket_, request, &contents) != Received::Message) return;
-    Reply reply;
-    try {
-      answer(request, std::move(contents), reply);
-    } catch (const Rejected& rejected) {
-      fail(reply, rejected.fault, rejected.what());
-    } catch (const std::exception& error) {
-      fail(reply, Fault::RunError, std::string("exception: ") + error.what());
-    } catch (...) {
-      fail(reply, Fault::RunError, "the kernel threw something that is no std::exception");
-    }
-    if (!send_record(socket_, reply)) return;
-  }
+  serve_requests(socket_, [this](const Request& request, Mapping mapping, Reply& reply) {
+    answer(request, std::move(mapping), reply);
+  });
 }
 
-TUNEWRIGHT_INLINE void Child::fail(Reply& reply, Fault fault, const std::string& detail) noexcept {
-  reply.kind = Reply::Kind::Failed;
-  reply.fault = fault;
-  reply.set_detail(detail);
-}
-
-TUNEWRIGHT_INLINE void Child::answer(const Request& request, Descriptor contents, Reply& reply) {
-  const auto size = contents ? ::lseek(contents.get(), 0, SEEK_END) : 0;
-  Mapping mapping(contents.get(), static_cast<std::size_t>(size));
+TUNEWRIGHT_INLINE void Child::answer(const Request& request, Mapping mapping, Reply& reply) {
   switch (request.kind) {
     case Request::Kind::SetTask: set_task(std::move(mapping), request); break;
     case Request::Kind::Drop: kept_.clear(); break;
@@ -227,13 +199,6 @@ TUNEWRIGHT_INLINE std::optional<Series> Child::time_parts(Bound& bound, const Re
     poison(bound);
     flush(request.protocol, bound);
   });
-}
-
-TUNEWRIGHT_INLINE void Child::report(const Series& series, Reply& reply) {
-  reply.calls = series.calls;
-  reply.stopped = series.stopped;
-  reply.repeat_count = static_cast<std::uint32_t>(series.repeats.size());
-  for (std::size_t i = 0; i < series.repeats.size(); ++i) reply.repeats[i] = series.repeats[i];
 }
 
 TUNEWRIGHT_INLINE void Child::set_task(Mapping mapping, const Request& request) {
@@ -332,16 +297,7 @@ TUNEWRIGHT_INLINE std::shared_ptr<const GuardedBuffer> Child::packed(const Input
     }
   }
   auto memory = std::make_shared<GuardedBuffer>("packed " + input.name, buffer.bytes());
-  const auto copy = [&]<class T>(T) {
-    codegen::pack(layout, input.shape, reinterpret_cast<const T*>(row_major.data()),
-                  reinterpret_cast<T*>(memory->data()));
-  };
-  switch (program::size_in_bytes(layout.type)) {
-    case 1: copy(std::uint8_t{}); break;
-    case 2: copy(std::uint16_t{}); break;
-    case 4: copy(std::uint32_t{}); break;
-    default: copy(std::uint64_t{}); break;
-  }
+  codegen::pack_bytes(layout, input.shape, row_major.data(), memory->data());
   memory->make_read_only();
   packed_bytes_ += memory->bytes();
   packed_.push_back({layout.tensor, layout.shape, layout.packing, memory});
