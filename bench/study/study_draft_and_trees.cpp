@@ -15,6 +15,7 @@
 #include "tunewright/models/gbdt_on_draft.hpp"
 #include "tunewright/recipes/ansor.hpp"
 #include "tunewright/recipes/pruner.hpp"
+#include "tunewright/samplers/diverse_top_k.hpp"
 #include "tunewright/samplers/uncertainty.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/study/study.hpp"
@@ -68,6 +69,20 @@ struct Greedy : DraftAndTrees<Measurer> {
   static void set_sampler(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0; }
 };
 
+/// Batches whose members differ from each other, from the best twice as many.
+template <class Measurer>
+struct Diverse : DraftAndTrees<Measurer> {
+  using sampler = samplers::DiverseTopK;
+  static void set_sampler(samplers::DiverseTopK& sampler) { sampler.epsilon = 0.1; }
+};
+
+/// The same for Ansor's search.
+template <class Measurer>
+struct DiverseAnsor : recipes::AnsorQuick<Space, Measurer> {
+  using sampler = samplers::DiverseTopK;
+  static void set_sampler(samplers::DiverseTopK& sampler) { sampler.epsilon = 0.05; }
+};
+
 /// Shallow trees, of which the sum has less to overfit.
 template <class Measurer>
 struct ShallowTrees : DraftAndTrees<Measurer> {
@@ -91,8 +106,8 @@ struct DraftAndCommittee : TreesAlone<Measurer> {
 template <class M>
 void compare(study::Study& study, const Target& target, const M& measurer) {
   study.compare<recipes::AnsorQuick<Space, M>, recipes::PrunerQuick<Space, M>, DraftAndTrees<M>, FreshDrafts<M>,
-                RareDrafts<M>, MoreMutations<M>, FewDrafts<M>, Greedy<M>, ShallowTrees<M>, DraftAndCommittee<M>,
-                TreesAlone<M>>(bench::problems(bench::known_operators(), study.options(), target, measurer),
+                RareDrafts<M>, MoreMutations<M>, FewDrafts<M>, Greedy<M>, Diverse<M>, ShallowTrees<M>,
+                DraftAndCommittee<M>, TreesAlone<M>, DiverseAnsor<M>>(bench::problems(bench::known_operators(), study.options(), target, measurer),
                                bench::budget(study.options()));
 }
 
