@@ -57,7 +57,8 @@ struct StoredCandidates {
 /// Records of several compilers are mixed, because a store gives starting points that are measured again.
 ///
 /// Errors: `std::invalid_argument` for a task on a target that is missing in a nonempty store, with all its targets;
-///         the errors of journals (`measured_tasks`). Lines that are not records are skipped and counted by `report`.
+///         the errors of journals (`measured_tasks`). Lines that are not records, and records of tasks whose program no
+///         journal describes, such as those of recorded tables, are skipped and counted by `report`.
 /// Cost: a lookup replays and lowers each schedule that it tries, some hundred microseconds each.
 /// Determinism: a function of the files in their order.
 class ScheduleStore {
@@ -187,6 +188,13 @@ TUNEWRIGHT_INLINE void ScheduleStore::add(const std::vector<std::string>& journa
   using schedule_store_detail::latency_of;
   for (MeasuredTask& measured : measured_tasks(journals, {}, report_)) {
     const std::uint64_t hash = stable_hash(measured.task);
+    if (!measured.task.graph) {
+      for (const MeasuredTask::Line& line : measured.lines) {
+        report_.skip(journals[line.file], line.number, "no program",
+                     "task '" + measured.task.name + "' is described without a program, so it has no structure");
+      }
+      continue;
+    }
     auto place = std::find_if(tasks_.begin(), tasks_.end(),
                               [&](const StoredTask& stored) { return stable_hash(stored.task) == hash; });
     std::vector<Record> records;

@@ -12,9 +12,11 @@
 
 #include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/small_table.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/measurers/simulated.hpp"
+#include "tunewright/data/table.hpp"
 #include "tunewright/program/operators/dense.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
@@ -142,6 +144,27 @@ TEST_CASE("lines that are no record and records of other spaces are counted") {
 }
 
 TEST_CASE("a store of another target is refused with both named") {
+TEST_CASE("records of a task without a program are counted, and those beside them are stored") {
+  const support::TemporaryFolder folder;
+  const data::Table table = small_table();
+  const Task task = data::task_of(table);
+  const std::vector<Record> records = data::records_of(table, task);
+  std::ofstream file(folder.file("journal"));
+  data::write_journal(file, records, {&task, 1});
+  file.close();
+  search(product(64, 64, 64), folder.file("journal"));
+  data::ScheduleStore store(2);
+  store.add({folder.file("journal")});
+  REQUIRE(store.tasks().size() == 1);
+  CHECK(store.tasks()[0].task.name == "64x64x64");
+  const data::JournalReport& report = store.report();
+  CHECK(report.reasons == ReasonCounts{{"no program", records.size()}});
+  CHECK(report.lines == report.records + report.tasks + report.blank + report.skipped());
+  REQUIRE_FALSE(report.listed.empty());
+  CHECK(report.listed[0].number == 2);
+  CHECK(contains(report.listed[0].reason, "'" + task.name + "' is described without a program"));
+}
+
   const support::TemporaryFolder folder;
   search(product(64, 64, 64), folder.file("journal"));
   data::ScheduleStore store;
