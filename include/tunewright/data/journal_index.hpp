@@ -45,7 +45,7 @@ class JournalIndex {
   [[nodiscard]] const std::map<std::uint64_t, TaskEntry>& tasks() const noexcept { return tasks_; }
   /// Number of complete lines of the journal, including blank ones.
   [[nodiscard]] std::uint64_t lines() const noexcept { return header_.lines; }
-  /// Lines that begin neither as a record nor as the description of a task.
+  /// Lines that neither begin as a record nor describe a task.
   [[nodiscard]] std::uint64_t other_lines() const noexcept { return header_.other_lines; }
   /// Bytes of the journal that were read to open it.
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_read_; }
@@ -330,7 +330,10 @@ TUNEWRIGHT_INLINE std::vector<BadLine> JournalIndex::bad_lines() const {
     for_each_line(run, [&](std::uint64_t number, std::string_view line) {
       std::string reason = "neither a record nor the description of a task";
       try {
-        static_cast<void>(from_line(line));
+        if (describes_task(line))
+          static_cast<void>(task_from_line(line));
+        else
+          static_cast<void>(from_line(line));
       } catch (const std::exception& error) {
         reason = error.what();
       }

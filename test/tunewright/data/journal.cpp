@@ -241,12 +241,22 @@ TEST_CASE("a run describes its task once, before its first record, however often
 TEST_CASE("a description that was cut short is written again") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");
-  append_text(path, data::to_line(toy::task()).substr(0, 100));
-  CHECK(data::is_journal(path));
-  data::Journal(options(path)).describe(toy::task());
-  const auto contents = data::read_journal(path);
-  CHECK(contents.bad.size() == 1);
-  CHECK(contents.tasks.size() == 1);
+  const std::string line = data::to_line(toy::task());
+  for (const bool indexed : {false, true}) {
+    for (std::size_t size = 1; size < line.size(); ++size) {
+      CAPTURE(indexed);
+      CAPTURE(size);
+      std::ofstream(path, std::ios::binary) << line.substr(0, size);
+      CHECK(data::is_journal(path));
+      data::Journal::Options how = options(path);
+      if (indexed) how.index_above_bytes = 0;
+      for (int run = 0; run < 2; ++run) data::Journal(how).describe(toy::task());
+      const auto contents = data::read_journal(path);
+      CHECK(contents.lines == 2);
+      CHECK(contents.bad.size() == 1);
+      CHECK(contents.tasks.size() == 1);
+    }
+  }
 }
 
 TEST_CASE("records are written behind the tasks that they are of") {
