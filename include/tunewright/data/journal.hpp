@@ -166,7 +166,7 @@ TUNEWRIGHT_INLINE JournalContents read_journal(const std::string& path) {
       }
     } catch (const std::exception& error) {
       const bool cut = file.eof();  // the last line has no newline: its writer was killed
-      contents.bad.push_back({contents.lines, cut ? "cut short: the writer was stopped in the middle" : error.what()});
+      contents.bad.push_back({contents.lines, cut ? std::string(cut_short) : error.what()});
     }
   }
   return contents;

@@ -63,6 +63,9 @@ class JournalIndex {
   [[nodiscard]] std::optional<Record> any_record() const;
   /// Whether there is text after the last complete line: a writer was killed, or is writing now.
   [[nodiscard]] bool ends_within_a_line() const;
+  /// The text after the last complete line: a line cut short, or a whole one without its newline. Empty if there is
+  /// none.
+  [[nodiscard]] std::string last_text() const;
   /// The task described in the journal; empty if it is not.
   [[nodiscard]] std::optional<Task> description(std::uint64_t task) const;
   /// The errors of lines that belong to no task.
@@ -307,6 +310,14 @@ TUNEWRIGHT_INLINE std::optional<Record> JournalIndex::any_record() const {
 TUNEWRIGHT_INLINE bool JournalIndex::ends_within_a_line() const {
   struct stat status{};
   return ::fstat(journal_fd_, &status) == 0 && static_cast<std::uint64_t>(status.st_size) > header_.covered;
+}
+
+TUNEWRIGHT_INLINE std::string JournalIndex::last_text() const {
+  LineReader lines(journal_fd_, header_.covered);
+  std::uint64_t offset = 0;
+  std::string_view line;
+  // A writer may have completed the line meanwhile.
+  return std::string(lines.next(line, offset) ? line : lines.rest());
 }
 
 TUNEWRIGHT_INLINE std::optional<Task> JournalIndex::description(std::uint64_t task) const {

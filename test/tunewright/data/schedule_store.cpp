@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <stdexcept>
@@ -11,12 +12,12 @@
 #include <vector>
 
 #include "support/refusal.hpp"
-#include "support/temporary_folder.hpp"
 #include "support/small_table.hpp"
+#include "support/temporary_folder.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/record_json.hpp"
-#include "tunewright/measurers/simulated.hpp"
 #include "tunewright/data/table.hpp"
+#include "tunewright/measurers/simulated.hpp"
 #include "tunewright/program/operators/dense.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
@@ -143,7 +144,6 @@ TEST_CASE("lines that are no record and records of other spaces are counted") {
   CHECK(found.unfitted == ReasonCounts{{"no list of steps", 1}, {"no sketch of the space has these steps", 1}});
 }
 
-TEST_CASE("a store of another target is refused with both named") {
 TEST_CASE("records of a task without a program are counted, and those beside them are stored") {
   const support::TemporaryFolder folder;
   const data::Table table = small_table();
@@ -165,6 +165,7 @@ TEST_CASE("records of a task without a program are counted, and those beside the
   CHECK(contains(report.listed[0].reason, "'" + task.name + "' is described without a program"));
 }
 
+TEST_CASE("a store of another target is refused with both named") {
   const support::TemporaryFolder folder;
   search(product(64, 64, 64), folder.file("journal"));
   data::ScheduleStore store;
@@ -178,7 +179,27 @@ TEST_CASE("records of a task without a program are counted, and those beside the
   CHECK(contains(test::refusal([] { data::ScheduleStore none(0); }), "per_task is 0"));
   CHECK(contains(test::refusal([&] { (void)store.candidates(space, Task{}); }), "has no program to look up"));
   CHECK_THROWS_AS(store.add({folder.file("missing")}), std::runtime_error);
-  CHECK_THROWS_AS(store.save("/no/such/folder/store"), std::runtime_error);
+}
+
+TEST_CASE("a store that cannot be written says which, and leaves nothing behind") {
+  const support::TemporaryFolder folder;
+  search(product(64, 64, 64), folder.file("journal"));
+  data::ScheduleStore store;
+  store.add({folder.file("journal")});
+  const auto refused = [&](const std::string& path) {
+    return test::refusal<std::runtime_error>([&] { store.save(path); });
+  };
+  CHECK(contains(refused("/no/such/folder/store"), "cannot write '/no/such/folder/store'"));
+
+  const std::string full = folder.file("full"), taken = folder.file("taken");
+  std::filesystem::create_symlink("/dev/full", full + ".unfinished");
+  CHECK(contains(refused(full), "cannot write '" + full + "'"));
+  CHECK_FALSE(std::filesystem::exists(std::filesystem::symlink_status(full + ".unfinished")));
+  CHECK_FALSE(std::filesystem::exists(full));
+
+  std::filesystem::create_directories(taken + "/by a folder");
+  CHECK(contains(refused(taken), "cannot replace '" + taken + "'"));
+  CHECK_FALSE(std::filesystem::exists(taken + ".unfinished"));
 }
 
 TEST_CASE("a search that starts from a store measures its schedules first and goes on from them") {
