@@ -106,7 +106,8 @@ TEST_CASE("a writer begins on a fresh line after a torn one, and a whole last li
 TEST_CASE("a file that is no journal is refused and left as it is") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("notes.txt");
-  for (const std::string text : {"Shopping list\nmilk", "{\"name\": \"matmul\"}\n", "[1, 2]\n\n", "{s"}) {
+  for (const std::string text : {"Shopping list\nmilk", "{\"name\": \"matmul\"}\n", "[1, 2]\n\n", "{s",
+                                 "{\n  \"name\": \"matmul\"\n}\n", "{\n}", "[\n{"}) {
     CAPTURE(text);
     std::ofstream(path, std::ios::binary) << text;
     CHECK_FALSE(data::is_journal(path));
@@ -129,6 +130,8 @@ TEST_CASE("a journal stays one wherever its writer was stopped") {
   }
   CHECK(data::is_journal(folder.file("not there yet")));
   std::ofstream(path, std::ios::binary) << "\n\n";
+    append_text(path, "\n" + line.substr(0, 5));  // the next writer began a new line and was stopped as well
+    CHECK(data::is_journal(path));
   CHECK(data::is_journal(path));
   append_text(path, "garbage\n" + line);
   CHECK(data::is_journal(path));
