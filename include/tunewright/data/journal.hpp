@@ -93,7 +93,8 @@ class Journal {
 
   [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
 
-  /// Appends one record, stamped with the time.
+  /// Appends one record, stamped with the time. Throws `std::invalid_argument`, before writing anything, for a number
+  /// that readers reject, as `write_journal` does.
   void append(Record record);
 
   /// Appends a description of the task, unless the file has one. A run does this itself; call it when appending records
@@ -184,8 +185,8 @@ TUNEWRIGHT_INLINE bool is_journal(const std::string& path) {
       static_cast<void>(from_line(line));
       return true;
     } catch (const std::exception&) {
-    }
       all_cut_short = false;
+    }
   }
   return all_cut_short;
 }
@@ -208,6 +209,10 @@ TUNEWRIGHT_INLINE Journal::Journal(Options options) : options_(std::move(options
 
 TUNEWRIGHT_INLINE void Journal::append(Record record) {
   record.timestamp = options_.clock();
+  if (const std::string refused = record_json::refused_number(record); !refused.empty()) {
+    throw std::invalid_argument("journal '" + options_.path + "': candidate " + to_hex(record.key) + " of task '" +
+                                record.task_name + "' has " + refused);
+  }
   write_all(to_line(record) + '\n');
   if (options_.sync_each_line) ::fdatasync(fd_);
 }
