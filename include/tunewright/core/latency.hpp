@@ -8,6 +8,11 @@
 
 namespace tunewright {
 
+/// Whether `time` may be a time that something took: it is 0 or more, and finite.
+[[nodiscard]] inline bool is_duration(Seconds time) noexcept {
+  return time >= Seconds(0) && std::isfinite(time.count());
+}
+
 /// The median of a measured `outcome` if it is not positive or not finite, and so cannot be a latency; empty for valid
 /// latencies and for failures.
 [[nodiscard]] inline std::optional<Seconds> impossible_latency(const Outcome& outcome) noexcept {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace tunewright::data {
 
@@ -12,5 +13,8 @@ struct BadLine {
   std::string reason;      ///< for people
   bool operator==(const BadLine&) const = default;
 };
+
+/// The reason for a last line that has no newline and is not a record.
+inline constexpr std::string_view cut_short = "cut short: the writer was stopped in the middle";
 
 }  // namespace tunewright::data

@@ -47,7 +47,8 @@ struct JournalContents {
 [[nodiscard]] JournalContents read_journal(const std::string& path);
 
 /// Whether the file may be used as a journal: it does not exist, has no lines, or has a line that is a record or begins
-/// like one, such as the truncated line of a killed writer.
+/// like one, such as the truncated line of a killed writer. Lines cut within their first characters could also be
+/// indented JSON, so they count only if there are no others.
 [[nodiscard]] bool is_journal(const std::string& path);
 
 /// Observer that stores every measurement as soon as it is known, one line each, and recalls them in the next run of
@@ -92,7 +93,8 @@ class Journal {
 
   [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
 
-  /// Appends one record, stamped with the time.
+  /// Appends one record, stamped with the time. Throws `std::invalid_argument`, before writing anything, for a number
+  /// that readers reject, as `write_journal` does.
   void append(Record record);
 
   /// Appends a description of the task, unless the file has one. A run does this itself; call it when appending records
@@ -166,7 +168,7 @@ TUNEWRIGHT_INLINE JournalContents read_journal(const std::string& path) {
       }
     } catch (const std::exception& error) {
       const bool cut = file.eof();  // the last line has no newline: its writer was killed
-      contents.bad.push_back({contents.lines, cut ? "cut short: the writer was stopped in the middle" : error.what()});
+      contents.bad.push_back({contents.lines, cut ? std::string(cut_short) : error.what()});
     }
   }
   return contents;
@@ -175,19 +177,18 @@ TUNEWRIGHT_INLINE JournalContents read_journal(const std::string& path) {
 TUNEWRIGHT_INLINE bool is_journal(const std::string& path) {
   constexpr std::string_view begin = "{\"schema\":";
   std::ifstream file(path, std::ios::binary);
-  bool empty = true;
+  bool all_cut_short = true;
   for (std::string line; std::getline(file, line);) {
-    if (line.empty()) continue;
-    empty = false;
-    const std::size_t compared = std::min(begin.size(), line.size());
-    if (begin.substr(0, compared) == std::string_view(line).substr(0, compared)) return true;
+    if (line.starts_with(begin)) return true;
+    if (begin.starts_with(line)) continue;  // blank, or so short that the other lines decide
     try {
       static_cast<void>(from_line(line));
       return true;
     } catch (const std::exception&) {
+      all_cut_short = false;
     }
   }
-  return empty;
+  return all_cut_short;
 }
 
 TUNEWRIGHT_INLINE Journal::Journal(Options options) : options_(std::move(options)) {
@@ -208,6 +209,10 @@ TUNEWRIGHT_INLINE Journal::Journal(Options options) : options_(std::move(options
 
 TUNEWRIGHT_INLINE void Journal::append(Record record) {
   record.timestamp = options_.clock();
+  if (const std::string refused = record_json::refused_number(record); !refused.empty()) {
+    throw std::invalid_argument("journal '" + options_.path + "': candidate " + to_hex(record.key) + " of task '" +
+                                record.task_name + "' has " + refused);
+  }
   write_all(to_line(record) + '\n');
   if (options_.sync_each_line) ::fdatasync(fd_);
 }

@@ -45,7 +45,7 @@ class JournalIndex {
   [[nodiscard]] const std::map<std::uint64_t, TaskEntry>& tasks() const noexcept { return tasks_; }
   /// Number of complete lines of the journal, including blank ones.
   [[nodiscard]] std::uint64_t lines() const noexcept { return header_.lines; }
-  /// Lines that begin neither as a record nor as the description of a task.
+  /// Lines that neither begin as a record nor describe a task.
   [[nodiscard]] std::uint64_t other_lines() const noexcept { return header_.other_lines; }
   /// Bytes of the journal that were read to open it.
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_read_; }
@@ -63,6 +63,9 @@ class JournalIndex {
   [[nodiscard]] std::optional<Record> any_record() const;
   /// Whether there is text after the last complete line: a writer was killed, or is writing now.
   [[nodiscard]] bool ends_within_a_line() const;
+  /// The text after the last complete line: a line cut short, or a whole one without its newline. Empty if there is
+  /// none.
+  [[nodiscard]] std::string last_text() const;
   /// The task described in the journal; empty if it is not.
   [[nodiscard]] std::optional<Task> description(std::uint64_t task) const;
   /// The errors of lines that belong to no task.
@@ -309,6 +312,14 @@ TUNEWRIGHT_INLINE bool JournalIndex::ends_within_a_line() const {
   return ::fstat(journal_fd_, &status) == 0 && static_cast<std::uint64_t>(status.st_size) > header_.covered;
 }
 
+TUNEWRIGHT_INLINE std::string JournalIndex::last_text() const {
+  LineReader lines(journal_fd_, header_.covered);
+  std::uint64_t offset = 0;
+  std::string_view line;
+  // A writer may have completed the line meanwhile.
+  return std::string(lines.next(line, offset) ? line : lines.rest());
+}
+
 TUNEWRIGHT_INLINE std::optional<Task> JournalIndex::description(std::uint64_t task) const {
   const auto known = tasks_.find(task);
   if (known == tasks_.end() || known->second.described_line == 0) return std::nullopt;
@@ -330,7 +341,10 @@ TUNEWRIGHT_INLINE std::vector<BadLine> JournalIndex::bad_lines() const {
     for_each_line(run, [&](std::uint64_t number, std::string_view line) {
       std::string reason = "neither a record nor the description of a task";
       try {
-        static_cast<void>(from_line(line));
+        if (describes_task(line))
+          static_cast<void>(task_from_line(line));
+        else
+          static_cast<void>(from_line(line));
       } catch (const std::exception& error) {
         reason = error.what();
       }

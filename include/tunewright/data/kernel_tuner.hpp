@@ -118,7 +118,8 @@ TUNEWRIGHT_INLINE ImportedTable parse_kernel_tuner(std::string_view text, const 
     in.object([&](std::string_view) {
       records.one(in, [&](json::Scanner& at) { kernel_tuner_detail::record(at, builder, repeats, described.flops); });
       // Records have similar lengths.
-      if (++read == 16) builder.expect_rows(16 * text.size() / static_cast<std::size_t>(in.position() - from));
+      if (++read == 16)
+        builder.expect_rows(16 * text.size() / static_cast<std::size_t>(in.position() - from), text.size());
     });
   };
   json::Scanner in(text);

@@ -25,8 +25,8 @@ struct MergeReport {
 ///
 /// The key of a record consists of its task, its candidate and the compiler with the measuring device
 /// (`Record::compiler`). Of several records with one key the first one with a latency is kept, else the first; records
-/// of one task stay in the order of inputs and lines. The output is written to a file with the ending `.partial`, which
-/// finally replaces `output`.
+/// of one task stay in the order of inputs and lines. A whole last line without a newline counts. The output is written
+/// to a file with the ending `.partial`, which finally replaces `output`, and is removed after an error.
 ///
 /// Throws `std::invalid_argument` for no inputs, `std::runtime_error` for a file that is not a journal or is missing,
 /// if the output cannot be written, and if an input that is also the output has grown meanwhile.
@@ -39,20 +39,53 @@ MergeReport merge_journals(std::span<const std::string> inputs, const std::strin
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/data/bad_line.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
 #include "tunewright/data/record_json.hpp"
+#include "tunewright/data/replaced_file.hpp"
 #include "tunewright/data/task_json.hpp"
+
+namespace tunewright::data::merge_journals_detail {
+
+/// What the text after the last complete line of a journal is; an index does not cover it.
+struct LastLine {
+  std::optional<std::uint64_t> task;
+  std::optional<Record> record;
+  std::optional<Task> description;
+  std::vector<BadLine> bad;
+};
+inline LastLine last_line_of(const JournalIndex& index) {
+  LastLine last;
+  const std::string text = index.last_text();
+  if (text.empty()) return last;
+  try {
+    if (describes_task(text)) {
+      last.description = task_from_line(text);
+      last.task = stable_hash(*last.description);
+    } else {
+      last.record = from_line(text);
+      last.task = last.record->task;
+    }
+  } catch (const std::exception&) {
+    last.bad.push_back({static_cast<std::size_t>(index.lines()) + 1, std::string(cut_short)});
+  }
+  return last;
+}
+
+}  // namespace tunewright::data::merge_journals_detail
 
 namespace tunewright::data {
 
@@ -67,6 +100,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
   };
 
   std::vector<JournalIndex> indexes;
+  std::vector<merge_journals_detail::LastLine> last_lines;
   std::vector<std::uintmax_t> sizes;
   std::set<std::uint64_t> tasks;
   for (const std::string& input : inputs) {
@@ -76,14 +110,12 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
     indexes.emplace_back(input);
     for (const auto& [task, entry] : indexes.back().tasks()) tasks.insert(task);
     note_bad(input, indexes.back().bad_lines());
+    last_lines.push_back(merge_journals_detail::last_line_of(indexes.back()));
+    if (last_lines.back().task) tasks.insert(*last_lines.back().task);
+    note_bad(input, last_lines.back().bad);
   }
 
-  const std::string partial = output + ".partial";
-  std::ofstream out(partial, std::ios::binary | std::ios::trunc);
-  const auto check = [&] {
-    if (!out) throw std::runtime_error("cannot write '" + partial + "'; create the folder, or free some space");
-  };
-  check();
+  ReplacedFile out(output, ".partial");
   for (const std::uint64_t task : tasks) {
     std::optional<Task> described;
     std::vector<Record> records;
@@ -91,6 +123,10 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!described) described = indexes[i].description(task);
       JournalIndex::Found found = indexes[i].find(task);
+      if (merge_journals_detail::LastLine& last = last_lines[i]; last.task == task) {
+        if (!described) described = std::move(last.description);
+        if (last.record) found.records.push_back(*std::move(last.record));
+      }
       note_bad(inputs[i], found.bad);
       report.records += found.records.size();
       for (Record& record : found.records) {
@@ -104,14 +140,12 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
         if (record.outcome.valid() && !records[at->second].outcome.valid()) records[at->second] = std::move(record);
       }
     }
-    if (described) out << to_line(*described) << '\n';
-    for (const Record& record : records) out << to_line(record) << '\n';
-    check();
+    if (described) out.stream() << to_line(*described) << '\n';
+    for (const Record& record : records) out.stream() << to_line(record) << '\n';
+    out.check();
     report.written += records.size();
     ++report.tasks;
   }
-  out.close();
-  check();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!std::filesystem::exists(output) || !std::filesystem::equivalent(inputs[i], output)) continue;
     if (std::filesystem::file_size(inputs[i]) != sizes[i]) {
@@ -120,7 +154,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
                                "to it first");
     }
   }
-  std::filesystem::rename(partial, output);
+  out.replace();
   return report;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "tunewright/core/latency.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/detail/config.hpp"
@@ -40,9 +41,6 @@ std::uint64_t from_hex(std::string_view text, const char* field);
 inline std::uint64_t hash_at(const nlohmann::json& json, const char* field) {
   return from_hex(std::string_view(json.at(field).get_ref<const std::string&>()), field);
 }
-
-/// Whether a line may contain `time`. Latencies must also be above 0.
-inline bool is_duration(Seconds time) noexcept { return time >= Seconds(0) && std::isfinite(time.count()); }
 
 Seconds seconds(const nlohmann::json& json, const char* field);
 inline Seconds seconds_at(const nlohmann::json& json, const char* field) { return seconds(json.at(field), field); }

@@ -57,7 +57,8 @@ struct StoredCandidates {
 /// Records of several compilers are mixed, because a store gives starting points that are measured again.
 ///
 /// Errors: `std::invalid_argument` for a task on a target that is missing in a nonempty store, with all its targets;
-///         the errors of journals (`measured_tasks`). Lines that are not records are skipped and counted by `report`.
+///         the errors of journals (`measured_tasks`). Lines that are not records, and records of tasks whose program no
+///         journal describes, such as those of recorded tables, are skipped and counted by `report`.
 /// Cost: a lookup replays and lowers each schedule that it tries, some hundred microseconds each.
 /// Determinism: a function of the files in their order.
 class ScheduleStore {
@@ -67,7 +68,8 @@ class ScheduleStore {
 
   /// Adds the fastest records of journals.
   void add(const std::vector<std::string>& journals);
-  /// Writes the store as a journal; an existing file is replaced atomically.
+  /// Writes the store as a journal; an existing file is replaced atomically. Throws `std::runtime_error` with the path
+  /// if it cannot be written.
   void save(const std::string& path) const;
 
   [[nodiscard]] std::span<const StoredTask> tasks() const noexcept { return tasks_; }
@@ -142,17 +144,17 @@ class ScheduleStore {
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <map>
+#include <ostream>
 #include <set>
 #include <stdexcept>
-#include <system_error>
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/latency.hpp"
 #include "tunewright/data/measured_tasks.hpp"
 #include "tunewright/data/record_json.hpp"
+#include "tunewright/data/replaced_file.hpp"
+#include "tunewright/data/task_json.hpp"
 #include "tunewright/program/structure.hpp"
 
 namespace tunewright::data::schedule_store_detail {
@@ -186,6 +188,13 @@ TUNEWRIGHT_INLINE ScheduleStore::ScheduleStore(std::size_t per_task) : per_task_
 TUNEWRIGHT_INLINE void ScheduleStore::add(const std::vector<std::string>& journals) {
   using schedule_store_detail::latency_of;
   for (MeasuredTask& measured : measured_tasks(journals, {}, report_)) {
+    if (!measured.task.graph) {
+      for (const MeasuredTask::Line& line : measured.lines) {
+        report_.skip(journals[line.file], line.number, "no program",
+                     "task '" + measured.task.name + "' is described without a program, so it has no structure");
+      }
+      continue;
+    }
     const std::uint64_t hash = stable_hash(measured.task);
     auto place = std::find_if(tasks_.begin(), tasks_.end(),
                               [&](const StoredTask& stored) { return stable_hash(stored.task) == hash; });
@@ -212,14 +221,13 @@ TUNEWRIGHT_INLINE void ScheduleStore::add(const std::vector<std::string>& journa
 }
 
 TUNEWRIGHT_INLINE void ScheduleStore::save(const std::string& path) const {
-  const std::string unfinished = path + ".unfinished";
-  std::ofstream file(unfinished, std::ios::binary);
-  for (const StoredTask& stored : tasks_) write_journal(file, stored.records, {&stored.task, 1});
-  file.close();
-  std::error_code failed;
-  if (file) std::filesystem::rename(unfinished, path, failed);
-  if (!file || failed)
-    throw std::runtime_error("cannot write '" + path + "'; check that the folder exists and has room");
+  ReplacedFile file(path, ".unfinished");
+  for (const StoredTask& stored : tasks_) {
+    file.stream() << to_line(stored.task) << '\n';
+    for (const Record& record : stored.records) file.stream() << to_line(record) << '\n';
+    file.check();
+  }
+  file.replace();
 }
 
 TUNEWRIGHT_INLINE double ScheduleStore::promise(std::span<const WeightedTask> tasks,

@@ -64,8 +64,9 @@ class Builder {
   void declare(Parameter parameter);
   [[nodiscard]] bool declared() const noexcept { return declared_; }
 
-  /// Reserves memory; more rows may come.
-  void expect_rows(std::size_t count);
+  /// Reserves memory, after all parameters are declared, for `count` rows, and at most for as many as a text of
+  /// `text_bytes` can have; more rows may come.
+  void expect_rows(std::size_t count, std::size_t text_bytes);
 
   void begin_row();
   /// False if there is no parameter of that name. Throws `FormatError` for an undeclared value.
@@ -211,7 +212,9 @@ TUNEWRIGHT_INLINE void Builder::declare(Parameter parameter) {
   parameters_.push_back(std::move(parameter));
 }
 
-TUNEWRIGHT_INLINE void Builder::expect_rows(std::size_t count) {
+TUNEWRIGHT_INLINE void Builder::expect_rows(std::size_t count, std::size_t text_bytes) {
+  // A row takes at least a byte for each parameter; a forged estimate could ask for more memory than there is.
+  count = std::min(count, text_bytes / std::max<std::size_t>(parameters_.size(), 1));
   known_.reserve(count);
   table_.outcomes.reserve(count);
   table_.choices.reserve(count * parameters_.size());

@@ -25,7 +25,8 @@ class BatchOutcomes {
   /// Says that the next program belongs to the candidate at `slot`.
   void add_program(std::size_t slot);
 
-  /// Records the measurer's outcome of program `i`; a latency that is not positive and finite becomes `Unknown`. Throws
+  /// Records the measurer's outcome of program `i`, with numbers that journals take. A latency that is not positive and
+  /// finite, or is beside another time that is negative or not finite, becomes `Unknown`; such a cost becomes 0. Throws
   /// `std::logic_error` for a program that does not exist and for one that was reported before.
   void take(std::size_t i, Outcome run);
 
@@ -53,6 +54,25 @@ class BatchOutcomes {
 
 #include "tunewright/core/latency.hpp"
 
+namespace tunewright::measurers::batch_outcomes_detail {
+
+/// The first number of an outcome that cannot have been measured, such as "a latency of -1 s"; empty if there is none.
+inline std::string impossible_number(const Outcome& run) {
+  const auto text = [](const char* what, Seconds time) { return what + std::to_string(time.count()) + " s"; };
+  if (const auto latency = impossible_latency(run)) return text("a latency of ", *latency);
+  if (!is_duration(run.compile_time)) return text("compiling for ", run.compile_time);
+  if (!is_duration(run.run_time)) return text("running for ", run.run_time);
+  const Timing* timing = run.timing();
+  if (timing == nullptr) return {};
+  if (!is_duration(timing->median_absolute_deviation))
+    return text("a deviation of ", timing->median_absolute_deviation);
+  for (const Seconds repeat : timing->repeats)
+    if (!is_duration(repeat)) return text("a repeat of ", repeat);
+  return {};
+}
+
+}  // namespace tunewright::measurers::batch_outcomes_detail
+
 namespace tunewright::measurers {
 
 TUNEWRIGHT_INLINE void BatchOutcomes::fail(std::size_t slot, Failure failure) {
@@ -72,8 +92,10 @@ TUNEWRIGHT_INLINE void BatchOutcomes::take(std::size_t i, Outcome run) {
   }
   is_known_[i] = true;
   ++known_;
-  if (const auto latency = impossible_latency(run))
-    run.result = Failure{Fault::Unknown, "a latency of " + std::to_string(latency->count()) + " s"};
+  if (std::string number = batch_outcomes_detail::impossible_number(run); run.valid() && !number.empty())
+    run.result = Failure{Fault::Unknown, std::move(number)};
+  for (Seconds* cost : {&run.compile_time, &run.run_time})
+    if (!is_duration(*cost)) *cost = Seconds(0);
   outcomes_[origin_[i]] = std::move(run);
   report(origin_[i]);
 }

@@ -21,10 +21,11 @@ template <class Program>
 using ProgramSink = std::function<void(std::size_t, const Program*)>;
 
 /// Lowers each candidate once and measures the programs; returns one outcome per candidate, in order. A candidate that
-/// cannot be lowered is an `InvalidSchedule` and never reaches the measurer; a latency that is not positive and finite
-/// becomes `Unknown`. `sink` (may be empty) gets every outcome as early as the measurer allows; `lowered` (may be
-/// empty) gets every program before any is measured. Throws `std::logic_error` if the measurer does not return, or does
-/// not report to the sink, exactly one outcome for each program.
+/// cannot be lowered is an `InvalidSchedule` and never reaches the measurer; a latency that is not positive and finite,
+/// or is beside a time that is negative or not finite, becomes `Unknown`. `sink` (may be empty) gets every outcome as
+/// early as the measurer allows; `lowered` (may be empty) gets every program before any is measured. Throws
+/// `std::logic_error` if the measurer does not return, or does not report to the sink, exactly one outcome for each
+/// program.
 template <SearchSpace S, MeasurerFor<program_t<S>> M>
 [[nodiscard]] std::vector<Outcome> measure_batch(const S& space, const Task& task, M& measurer,
                                                  std::span<const Candidate<config_t<S>>> batch, const OutcomeSink& sink,

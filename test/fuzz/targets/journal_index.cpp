@@ -65,6 +65,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       fuzz::require(made.find(task).records.size() >= static_cast<std::size_t>(expected) || made.ends_within_a_line(),
                     "an index finds every record of a whole line");
     }
+    for (const Task& task : contents.tasks) {
+      fuzz::require(made.description(stable_hash(task)).has_value() || made.ends_within_a_line(),
+                    "an index finds the description of every task");
+    }
   }
   std::ifstream in(index, std::ios::binary);
   std::string edited{std::istreambuf_iterator<char>(in), {}};

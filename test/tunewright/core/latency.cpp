@@ -24,6 +24,14 @@ TEST_CASE("a latency is above 0 and finite; a failure has none to be wrong") {
   CHECK_FALSE(impossible_latency(failed));
 }
 
+TEST_CASE("a time is 0 or more, and finite") {
+  CHECK(is_duration(Seconds(0)));
+  CHECK(is_duration(Seconds(std::numeric_limits<double>::max())));
+  CHECK_FALSE(is_duration(Seconds(-5e-324)));
+  CHECK_FALSE(is_duration(Seconds(std::numeric_limits<double>::infinity())));
+  CHECK_FALSE(is_duration(Seconds(std::numeric_limits<double>::quiet_NaN())));
+}
+
 TEST_CASE("the best so far is 0 while there is none, and no failure changes it") {
   Outcome measured, failed;
   measured.result = Timing{.repeats = {}, .median = Seconds(2)};

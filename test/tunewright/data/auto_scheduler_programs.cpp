@@ -63,6 +63,22 @@ TEST_CASE("programs of unknown workloads have no rows until somebody says what t
   CHECK(told.refusals().begin()->first.find("unknown_stage") != std::string::npos);
 }
 
+TEST_CASE("a workload whose numbers are refused is counted, and its programs have no rows") {
+  data::AutoSchedulerPrograms programs("x86");
+  data::AutoSchedulerLog log(support::data_file("bennu_x86_resnet18.json.gz"));
+  data::AutoSchedulerRecord record;
+  REQUIRE(log.next(record));
+  ansor::TaskInfo info = *record.task;
+  info.workload_key = R"(["depthwise_conv2d_layer", 1, 4, 8, 8, 3, 3, 0, "SAME"])";
+  record.task = std::make_shared<const ansor::TaskInfo>(info);
+  FeatureBatch batch(features::per_statement::columns);
+  programs.describe(record, batch);
+  CHECK(batch.programs() == 1);
+  CHECK(batch.rows() == 0);
+  CHECK(programs.refusals().count("workload 'depthwise_conv2d_layer': argument 7 should be from 1 to 2^30, but is 0") ==
+        1);
+}
+
 TEST_CASE("layers of a network are told by their shapes, and the steps of all their tasks fit") {
   data::AutoSchedulerPrograms programs("x86");
   data::Dataset dataset;

@@ -9,6 +9,7 @@
 
 #include "support/data_file.hpp"
 #include "support/fixed_inputs.hpp"
+#include "support/refusal.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
 #include "tunewright/data/auto_scheduler_log/workloads.hpp"
@@ -182,6 +183,29 @@ TEST_CASE("workload keys with wrong arguments are refused, unknown functions are
                        doctest::Contains("neither avg nor max"), FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["conv2d_layer", 1, 2, 6, 6, 4, 3, 3, 1, "NONE"])"),
                        doctest::Contains("neither SAME nor VALID"), FormatError);
+  CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["reduction_layer", [4, 5], [4294967296]])"),
+                       doctest::Contains("argument 2 should be dimensions of a tensor of rank 2"), FormatError);
+}
+
+TEST_CASE("numbers of a workload that are no extents, or make arithmetic overflow, are refused") {
+  const auto refused = [](const std::string& key) {
+    return test::refusal<FormatError>([&] { (void)ansor::workload_graph(key); });
+  };
+  using doctest::Contains;
+  CHECK(refused(R"(["depthwise_conv2d_layer", 1, 4, 8, 8, 3, 3, 0, "SAME"])").c_str() ==
+        Contains("argument 7 should be from 1 to 2^30, but is 0"));
+  CHECK(refused(R"(["conv2d_layer", 1, 4, 8, 8, 4, 9223372036854775807, 3, 1, "SAME"])").c_str() ==
+        Contains("argument 6 should be from 1 to 2^30"));
+  CHECK(refused(R"(["pool_layer", "max", 1, 4, 8, 8, 3, -9223372036854775808, 1, "SAME"])").c_str() ==
+        Contains("argument 7 should be from 1 to 2^30"));
+  CHECK(refused(R"(["conv2d_ansor", [1, 4, 8, 8], [4, 4, 9223372036854775807, 3]])").c_str() ==
+        Contains("argument 2 should be from 1 to 2^30"));
+  CHECK(test::refusal([] {
+          (void)ansor::workload_graph(R"(["depthwise_conv2d_layer", 1, 4, 8, 8, 9, 9, 2, "VALID"])");
+        }).c_str() == Contains("does not fit"));
+  // The sum of these extents is no 64-bit number.
+  CHECK(ansor::workload_graph(R"(["6d125280c99b3732e95e03b4ef2b5fb7", [1, 1, 9223372036854775807, 1, 1],
+    [1, 1, 9223372036854775807, 1, 1]])") == nullptr);
 }
 
 TEST_CASE("every published record of a known workload replays and lowers") {

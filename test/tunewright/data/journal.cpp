@@ -5,8 +5,11 @@
 
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <sstream>
+#include <variant>
 
+#include "support/refusal.hpp"
 #include "support/small_table.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/toy_space.hpp"
@@ -106,7 +109,8 @@ TEST_CASE("a writer begins on a fresh line after a torn one, and a whole last li
 TEST_CASE("a file that is no journal is refused and left as it is") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("notes.txt");
-  for (const std::string text : {"Shopping list\nmilk", "{\"name\": \"matmul\"}\n", "[1, 2]\n\n", "{s"}) {
+  for (const std::string text : {"Shopping list\nmilk", "{\"name\": \"matmul\"}\n", "[1, 2]\n\n", "{s",
+                                 "{\n  \"name\": \"matmul\"\n}\n", "{\n}", "[\n{"}) {
     CAPTURE(text);
     std::ofstream(path, std::ios::binary) << text;
     CHECK_FALSE(data::is_journal(path));
@@ -126,12 +130,31 @@ TEST_CASE("a journal stays one wherever its writer was stopped") {
     CAPTURE(size);
     std::ofstream(path, std::ios::binary) << line.substr(0, size);
     CHECK(data::is_journal(path));
+    append_text(path, "\n" + line.substr(0, 5));  // the next writer began a new line and was stopped as well
+    CHECK(data::is_journal(path));
   }
   CHECK(data::is_journal(folder.file("not there yet")));
   std::ofstream(path, std::ios::binary) << "\n\n";
   CHECK(data::is_journal(path));
   append_text(path, "garbage\n" + line);
   CHECK(data::is_journal(path));
+}
+
+TEST_CASE("a record with a number that no reader takes is refused with the field, and the file stays as it was") {
+  const support::TemporaryFolder folder;
+  data::Journal journal(options(folder.file("j.jsonl")));
+  const auto refused = [&](const auto& spoil) {
+    Record spoilt = record(toy::task(), {1, 1, 1, 1});
+    spoil(spoilt, std::get<Timing>(spoilt.outcome.result));
+    return test::refusal([&] { journal.append(spoilt); });
+  };
+  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const Seconds none(std::numeric_limits<double>::quiet_NaN());
+  CHECK(contains(refused([&](Record& one, Timing&) { one.outcome.run_time = none; }), "has 'run_s' = "));
+  CHECK(contains(refused([&](Record&, Timing& timing) { timing.median_absolute_deviation = none; }), "'mad_s' = "));
+  CHECK(contains(refused([&](Record&, Timing& timing) { timing.median = Seconds(0); }), "'median_s' = "));
+  CHECK(contains(refused([&](Record& one, Timing&) { one.outcome.compile_time = Seconds(-1); }), "'compile_s' = -1"));
+  CHECK(data::read_journal(journal.path()).lines == 0);
 }
 
 TEST_CASE("several tasks share a file; a file of other tasks only is a mistake that names both and the remedy") {
@@ -241,12 +264,22 @@ TEST_CASE("a run describes its task once, before its first record, however often
 TEST_CASE("a description that was cut short is written again") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");
-  append_text(path, data::to_line(toy::task()).substr(0, 100));
-  CHECK(data::is_journal(path));
-  data::Journal(options(path)).describe(toy::task());
-  const auto contents = data::read_journal(path);
-  CHECK(contents.bad.size() == 1);
-  CHECK(contents.tasks.size() == 1);
+  const std::string line = data::to_line(toy::task());
+  for (const bool indexed : {false, true}) {
+    for (std::size_t size = 1; size < line.size(); ++size) {
+      CAPTURE(indexed);
+      CAPTURE(size);
+      std::ofstream(path, std::ios::binary) << line.substr(0, size);
+      CHECK(data::is_journal(path));
+      data::Journal::Options how = options(path);
+      if (indexed) how.index_above_bytes = 0;
+      for (int run = 0; run < 2; ++run) data::Journal(how).describe(toy::task());
+      const auto contents = data::read_journal(path);
+      CHECK(contents.lines == 2);
+      CHECK(contents.bad.size() == 1);
+      CHECK(contents.tasks.size() == 1);
+    }
+  }
 }
 
 TEST_CASE("records are written behind the tasks that they are of") {

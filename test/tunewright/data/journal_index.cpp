@@ -85,6 +85,27 @@ TEST_CASE("bad lines are told with their numbers, those of a task and those of n
   CHECK(keys(JournalIndex(path).find(1)) == Keys{9, 11, 10});
 }
 
+TEST_CASE("a task is described by the first line that says all of it; a line cut short is a bad one") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  Task task;
+  task.name = "a";
+  task.workload_hash = 5;
+  const std::uint64_t hash = stable_hash(task);
+  const std::string whole = data::to_line(task);
+  append(path, whole.substr(0, 100) + "\n");
+  CHECK(JournalIndex(path).tasks().empty());
+  append(path, line_of(hash, 1) + whole + "\n" + line_of(hash, 2));
+  const JournalIndex index(path);
+  CHECK(index.tasks().at(hash).described_line == 3);
+  REQUIRE(index.description(hash));
+  CHECK(index.description(hash)->name == "a");
+  CHECK(keys(index.find(hash)) == Keys{1, 2});
+  CHECK(index.other_lines() == 1);
+  REQUIRE(index.bad_lines().size() == 1);
+  CHECK(index.bad_lines()[0] == data::BadLine{1, data::read_journal(path).bad[0].reason});
+}
+
 TEST_CASE("lines that other programs wrote, in another order of members, are found") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");

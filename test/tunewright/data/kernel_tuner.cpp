@@ -117,6 +117,25 @@ TEST_CASE("texts that are no cache, hold nothing or name no device are errors th
   CHECK(data::parse_kernel_tuner(nameless, {.device = "MI250X"}).table.device == "MI250X");
 }
 
+TEST_CASE("memory is in proportion to the text, whatever its first records make of its length") {
+  std::string names = R"("x")", values = R"("x": [1])", row = R"("x": 1)";
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = R"("p)" + std::to_string(i) + '"';
+    names += ", " + name;
+    values += ", " + name + ": [1]";
+    row += ", " + name + ": 1";
+  }
+  std::string text = R"({"device_name": "gpu", "tune_params_keys": [)" + names + R"(], "tune_params": {)" + values +
+                     R"(}, "cache": {)";
+  for (int i = 0; i < 16; ++i) text += "\"\":0,";
+  text += R"("1": {)" + row + R"(, "time": 1}}})";
+  const data::ImportedTable read = data::parse_kernel_tuner(text);
+  CHECK(read.report.bad == 16);
+  CHECK(read.table.size() == 1);
+  CHECK(read.table.choices.capacity() <= text.size());
+  CHECK(read.table.outcomes.capacity() <= text.size());
+}
+
 TEST_CASE("the parameters may follow the cache") {
   const std::string text = R"({"cache": {)" + good + R"(}, "device_name": "gpu", "tune_params": {"x": [16],
     "mode": ["row"]}, "tune_params_keys": ["x", "mode"]})";

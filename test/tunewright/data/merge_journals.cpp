@@ -85,6 +85,51 @@ TEST_CASE("shards become one journal that has every key once, and a latency wher
   CHECK_FALSE(std::filesystem::exists(all + ".partial"));
 }
 
+TEST_CASE("a last line without its newline is merged where it is whole, and counted where it is cut short") {
+  const support::TemporaryFolder folder;
+  const Task a = task_of("a", 1), b = task_of("b", 2), c = task_of("c", 3);
+  const std::vector<std::string> shards = {folder.file("1.jsonl"), folder.file("2.jsonl"), folder.file("3.jsonl")};
+  write(shards[0], {record_of(a, 10, 1e-3)}, {a});
+  const auto append = [](const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::app | std::ios::binary) << text;
+  };
+  append(shards[0], data::to_line(record_of(b, 20, 2e-3)));
+  write(shards[1], {record_of(a, 11, 1e-3)});
+  append(shards[1], data::to_line(c));
+  write(shards[2], {record_of(a, 12, 1e-3)});
+  append(shards[2], data::to_line(record_of(a, 13, 1e-3)).substr(0, 90));
+  const std::string all = folder.file("all.jsonl");
+  const data::MergeReport report = data::merge_journals(shards, all);
+  CHECK(report.records == 4);
+  CHECK(report.written == 4);
+  CHECK(report.tasks == 3);
+  CHECK(report.bad == 1);
+  CHECK(report.listed == std::vector<std::string>{shards[2] + ":2: cut short: the writer was stopped in the middle"});
+  const data::JournalContents merged = data::read_journal(all);
+  CHECK(merged.bad.empty());
+  CHECK(merged.tasks.size() == 2);
+  std::set<std::uint64_t> keys;
+  for (const Record& record : merged.records) keys.insert(record.key);
+  CHECK(keys == std::set<std::uint64_t>{10, 11, 12, 20});
+}
+
+TEST_CASE("an output that cannot be written is refused with its path, and nothing is left behind") {
+  const support::TemporaryFolder folder;
+  const std::vector<std::string> one = {folder.file("1.jsonl")};
+  write(one[0], {record_of(task_of("a", 1), 10, 1e-3)});
+  const auto refused = [&](const std::string& output) {
+    return test::refusal<std::runtime_error>([&] { data::merge_journals(one, output); });
+  };
+  CHECK(refused("/no/such/folder/all.jsonl").find("cannot write '/no/such/folder/all.jsonl'") != std::string::npos);
+  const std::string full = folder.file("full"), taken = folder.file("taken");
+  std::filesystem::create_symlink("/dev/full", full + ".partial");
+  CHECK(refused(full).find("cannot write '" + full + "'") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(std::filesystem::symlink_status(full + ".partial")));
+  std::filesystem::create_directories(taken + "/by a folder");
+  CHECK(refused(taken).find("cannot replace '" + taken + "'") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(taken + ".partial"));
+}
+
 TEST_CASE("what is no journal is refused and left as it is") {
   const support::TemporaryFolder folder;
   const std::string notes = folder.file("notes.txt"), out = folder.file("out.jsonl");

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <stdexcept>
@@ -11,9 +12,11 @@
 #include <vector>
 
 #include "support/refusal.hpp"
+#include "support/small_table.hpp"
 #include "support/temporary_folder.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/record_json.hpp"
+#include "tunewright/data/table.hpp"
 #include "tunewright/measurers/simulated.hpp"
 #include "tunewright/program/operators/dense.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -141,6 +144,27 @@ TEST_CASE("lines that are no record and records of other spaces are counted") {
   CHECK(found.unfitted == ReasonCounts{{"no list of steps", 1}, {"no sketch of the space has these steps", 1}});
 }
 
+TEST_CASE("records of a task without a program are counted, and those beside them are stored") {
+  const support::TemporaryFolder folder;
+  const data::Table table = small_table();
+  const Task task = data::task_of(table);
+  const std::vector<Record> records = data::records_of(table, task);
+  std::ofstream file(folder.file("journal"));
+  data::write_journal(file, records, {&task, 1});
+  file.close();
+  search(product(64, 64, 64), folder.file("journal"));
+  data::ScheduleStore store(2);
+  store.add({folder.file("journal")});
+  REQUIRE(store.tasks().size() == 1);
+  CHECK(store.tasks()[0].task.name == "64x64x64");
+  const data::JournalReport& report = store.report();
+  CHECK(report.reasons == ReasonCounts{{"no program", records.size()}});
+  CHECK(report.lines == report.records + report.tasks + report.blank + report.skipped());
+  REQUIRE_FALSE(report.listed.empty());
+  CHECK(report.listed[0].number == 2);
+  CHECK(contains(report.listed[0].reason, "'" + task.name + "' is described without a program"));
+}
+
 TEST_CASE("a store of another target is refused with both named") {
   const support::TemporaryFolder folder;
   search(product(64, 64, 64), folder.file("journal"));
@@ -155,7 +179,27 @@ TEST_CASE("a store of another target is refused with both named") {
   CHECK(contains(test::refusal([] { data::ScheduleStore none(0); }), "per_task is 0"));
   CHECK(contains(test::refusal([&] { (void)store.candidates(space, Task{}); }), "has no program to look up"));
   CHECK_THROWS_AS(store.add({folder.file("missing")}), std::runtime_error);
-  CHECK_THROWS_AS(store.save("/no/such/folder/store"), std::runtime_error);
+}
+
+TEST_CASE("a store that cannot be written says which, and leaves nothing behind") {
+  const support::TemporaryFolder folder;
+  search(product(64, 64, 64), folder.file("journal"));
+  data::ScheduleStore store;
+  store.add({folder.file("journal")});
+  const auto refused = [&](const std::string& path) {
+    return test::refusal<std::runtime_error>([&] { store.save(path); });
+  };
+  CHECK(contains(refused("/no/such/folder/store"), "cannot write '/no/such/folder/store'"));
+
+  const std::string full = folder.file("full"), taken = folder.file("taken");
+  std::filesystem::create_symlink("/dev/full", full + ".unfinished");
+  CHECK(contains(refused(full), "cannot write '" + full + "'"));
+  CHECK_FALSE(std::filesystem::exists(std::filesystem::symlink_status(full + ".unfinished")));
+  CHECK_FALSE(std::filesystem::exists(full));
+
+  std::filesystem::create_directories(taken + "/by a folder");
+  CHECK(contains(refused(taken), "cannot replace '" + taken + "'"));
+  CHECK_FALSE(std::filesystem::exists(taken + ".unfinished"));
 }
 
 TEST_CASE("a search that starts from a store measures its schedules first and goes on from them") {

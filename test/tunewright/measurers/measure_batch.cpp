@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+#include <variant>
+
 #include "support/toy_space.hpp"
+#include "tunewright/core/latency.hpp"
 
 using namespace tunewright;
 
@@ -47,6 +51,16 @@ struct InstantStreaming : Instant {
     auto outcomes = without_time(programs, Backwards{}.measure(task, programs));
     for (std::size_t i = 0; i < outcomes.size(); ++i)
       if (sink) sink(i, outcomes[i]);
+    return outcomes;
+  }
+};
+
+/// Measures as the toy does and spoils every outcome.
+struct Spoiling {
+  void (*spoil)(Outcome&);
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs) {
+    auto outcomes = Backwards{}.measure(task, programs);
+    for (Outcome& outcome : outcomes) spoil(outcome);
     return outcomes;
   }
 };
@@ -111,6 +125,30 @@ TEST_CASE("a latency that is none is a failure, for the sink as for the caller")
   static_assert(StreamingMeasurerFor<InstantStreaming, toy::Program>);
   check(InstantAtOnce{});
   check(InstantStreaming{});
+}
+
+TEST_CASE("a latency beside a number that is no time is a failure that tells it, and costs are times") {
+  const auto measured = [](void (*spoil)(Outcome&)) {
+    Spoiling measurer{spoil};
+    const Outcome outcome = measurers::measure_batch(toy::Space{}, toy::task(), measurer, batch, {})[0];
+    CHECK(is_duration(outcome.compile_time));
+    CHECK(is_duration(outcome.run_time));
+    REQUIRE(outcome.failure() != nullptr);
+    return *outcome.failure();
+  };
+  const auto unknown = [](const char* detail) { return Failure{Fault::Unknown, detail}; };
+  static constexpr double none = std::numeric_limits<double>::infinity();
+  CHECK(measured([](Outcome& one) { one.run_time = Seconds(none); }) == unknown("running for inf s"));
+  CHECK(measured([](Outcome& one) { one.compile_time = Seconds(-1); }) == unknown("compiling for -1.000000 s"));
+  CHECK(measured([](Outcome& one) { std::get<Timing>(one.result).median_absolute_deviation = Seconds(none); }) ==
+        unknown("a deviation of inf s"));
+  CHECK(measured([](Outcome& one) { std::get<Timing>(one.result).repeats[1] = Seconds(-2); }) ==
+        unknown("a repeat of -2.000000 s"));
+  // A failure says already what is wrong.
+  CHECK(measured([](Outcome& one) {
+          one.result = Failure{Fault::RunError, "crashed"};
+          one.run_time = Seconds(-1);
+        }) == Failure{Fault::RunError, "crashed"});
 }
 
 TEST_CASE("a measurer that owes outcomes is named") {

@@ -21,7 +21,11 @@ namespace tunewright::data::ansor::detail {
 
 using LayerShape = std::vector<std::int64_t>;
 
-/// Shapes after a hash of 32 digits; empty for other keys.
+/// Arithmetic with a few extents of at most this size does not overflow, and factors of indices stay within the 2^31 of
+/// `program::graph_from_json`.
+inline constexpr std::int64_t most_extent = std::int64_t{1} << 30;
+
+/// Shapes after a hash of 32 digits; empty for other keys, and for extents that are not from 1 to `most_extent`.
 [[nodiscard]] inline std::optional<std::vector<LayerShape>> layer_shapes(const Workload& workload) {
   const bool hash =
       workload.name.size() == 32 && workload.name.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -31,7 +35,7 @@ using LayerShape = std::vector<std::int64_t>;
     if (argument.array() == nullptr) return std::nullopt;
     LayerShape& shape = shapes.emplace_back();
     for (const json::Literal& extent : *argument.array()) {
-      if (extent.integer() == nullptr || *extent.integer() < 1) return std::nullopt;
+      if (extent.integer() == nullptr || *extent.integer() < 1 || *extent.integer() > most_extent) return std::nullopt;
       shape.push_back(*extent.integer());
     }
   }

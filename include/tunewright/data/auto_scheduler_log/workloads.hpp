@@ -19,6 +19,7 @@
 #include "tunewright/program/operators/pad.hpp"
 #include "tunewright/program/operators/pool.hpp"
 #include "tunewright/program/operators/reduce.hpp"
+#include "tunewright/program/operators/window.hpp"
 
 /// The computations of logged workloads. A workload key has the name of a user's function and shapes, but not what the
 /// function computes. The functions of two published collections are known here; for others build the graph yourself,
@@ -33,29 +34,34 @@ using program::IndexExpr;
 using program::Tensor;
 using Shape = std::vector<std::int64_t>;
 
-/// Reads the arguments of a workload key one by one.
+/// Reads the arguments of a workload key one by one. Its numbers are extents, taps and strides from 1 to
+/// `most_extent`, so that arithmetic with a few of them does not overflow.
 class Arguments {
  public:
   explicit Arguments(const Workload& workload) : workload_(workload) {}
 
-  std::int64_t integer() {
-    const std::int64_t* value = next().integer();
-    return value != nullptr ? *value : refuse<std::int64_t>("a number");
-  }
+  std::int64_t integer() { return extent(next(), "a number"); }
   std::string text() {
     const std::string* value = next().text();
     return value != nullptr ? *value : refuse<std::string>("a text");
   }
   /// A list of numbers, or one number.
   Shape integers() {
-    const json::Literal& literal = next();
-    if (const std::int64_t* value = literal.integer()) return {*value};
-    if (literal.array() == nullptr) return refuse<Shape>("numbers");
     Shape shape;
-    for (const json::Literal& element : *literal.array()) {
-      shape.push_back(element.integer() != nullptr ? *element.integer() : refuse<std::int64_t>("numbers"));
-    }
+    for (const json::Literal* element : elements()) shape.push_back(extent(*element, "numbers"));
     return shape;
+  }
+  /// A list of dimensions of a tensor of rank `rank`, or one dimension; negative ones count from the end.
+  std::vector<int> dimensions(std::size_t rank) {
+    std::vector<int> found;
+    const auto most = static_cast<std::int64_t>(rank);
+    for (const json::Literal* element : elements()) {
+      const std::int64_t* value = element->integer();
+      const bool is_one = value != nullptr && *value >= -most && *value < most;
+      found.push_back(is_one ? static_cast<int>(*value)
+                             : refuse<int>("dimensions of a tensor of rank " + std::to_string(rank)));
+    }
+    return found;
   }
   Shape shape(std::size_t rank) {
     Shape found = integers();
@@ -66,6 +72,20 @@ class Arguments {
   const json::Literal& next() {
     if (next_ == workload_.arguments.size()) refuse<int>("more arguments");
     return workload_.arguments[next_++];
+  }
+  std::vector<const json::Literal*> elements() {
+    const json::Literal& literal = next();
+    if (literal.array() == nullptr) return {&literal};
+    std::vector<const json::Literal*> found;
+    for (const json::Literal& element : *literal.array()) found.push_back(&element);
+    return found;
+  }
+  std::int64_t extent(const json::Literal& literal, const std::string& wanted) const {
+    const std::int64_t* value = literal.integer();
+    if (value == nullptr) return refuse<std::int64_t>(wanted);
+    if (*value < 1 || *value > most_extent)
+      return refuse<std::int64_t>("from 1 to 2^30, but is " + std::to_string(*value));
+    return *value;
   }
   template <class T>
   T refuse(const std::string& wanted) const {
@@ -120,8 +140,11 @@ inline void depthwise_layer(ComputeGraph& graph, Arguments in) {
   const Tensor x = graph.input("data", {n, c, h, w});
   const Tensor padded = padded_image(graph, x, {r, s}, in.text());
   const Tensor weight = graph.input("kernel", {c, 1, r, s});
-  const auto positions = [&](std::size_t d, std::int64_t taps) { return (padded.shape[d] - taps) / stride + 1; };
-  graph.reduce("depthwise", {{"n", n}, {"c", c}, {"h", positions(2, r)}, {"w", positions(3, s)}},
+  const auto image = [&](const char* dimension, std::int64_t extent, std::int64_t taps) {
+    const program::operators::detail::Window window{taps, stride};
+    return program::Axis{dimension, window.positions("depthwise", dimension, extent)};
+  };
+  graph.reduce("depthwise", {{"n", n}, {"c", c}, image("h", padded.shape[2], r), image("w", padded.shape[3], s)},
                {{"rh", r}, {"rw", s}}, program::Combiner::Sum, [&](auto i, auto t) {
                  return padded(i[0], i[1], i[2] * stride + t[0], i[3] * stride + t[1]) *
                         weight(i[1], IndexExpr(0), t[0], t[1]);
@@ -146,9 +169,7 @@ inline void pool_layer(ComputeGraph& graph, Arguments in) {
 
 inline void reduction_layer(ComputeGraph& graph, Arguments in) {
   const Tensor x = graph.input("data", in.integers());
-  std::vector<int> over;
-  for (const std::int64_t d : in.integers()) over.push_back(static_cast<int>(d));
-  program::operators::sum(graph, x, over);
+  program::operators::sum(graph, x, in.dimensions(x.shape.size()));
 }
 
 inline void relu_layer(ComputeGraph& graph, Arguments in) {
@@ -166,7 +187,8 @@ inline void matmul_layer(ComputeGraph& graph, Arguments in) {  // [m, k] by [k, 
 }  // namespace detail
 
 /// The computation of a workload key, with TVM's stage numbers; null for an unknown function. Throws `FormatError` for
-/// a malformed key or arguments that do not match the function.
+/// a malformed key or arguments that do not match the function, and `std::invalid_argument` for shapes that do not fit
+/// together.
 ///
 /// Known: matmul_layer, ansor_mm [m, k, n]; conv2d_layer [n, c, h, w, k, r, s, stride, padding], conv2d_ansor [image,
 /// weight] with stride 1 and same padding; depthwise_conv2d_layer [n, c, h, w, r, s, stride, padding]; pool_layer

@@ -37,9 +37,10 @@ struct LineHead {
   if (version == '1' || version == '2') head.schema = version - '0';
   return head;
 }
-/// The same for a line of another program, whose members may be in any order.
+/// The same for any line. Members of other programs' lines may be in any order. A description counts only if it is
+/// complete: unlike a record, it is not read again before a journal relies on it.
 [[nodiscard]] inline LineHead head_of_any(std::string_view line) {
-  if (const LineHead head = head_of(line); head.schema != 0) return head;
+  if (const LineHead head = head_of(line); head.schema == record_schema) return head;
   try {
     if (describes_task(line)) return {task_schema, stable_hash(task_from_line(line))};
     return {record_schema, from_line(line).task};

@@ -9,7 +9,7 @@
 /// the machine's byte order.
 namespace tunewright::data::journal_index {
 
-inline constexpr std::uint64_t magic = 0x3130584449525754;  // "TWRIDX01"
+inline constexpr std::uint64_t magic = 0x3230584449525754;  // "TWRIDX02"
 /// Number of bytes at the beginning and before the end of the covered part that identify a journal.
 inline constexpr std::uint64_t hashed_bytes = 4096;
 

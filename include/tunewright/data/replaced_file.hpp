@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <ios>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace tunewright::data {
+
+/// Writes a file beside another one, which it finally replaces. Until then the other one stays as it is; if it is not
+/// replaced, what was written is removed.
+class ReplacedFile {
+ public:
+  /// Opens `path` with `ending` appended. Throws `std::runtime_error` with `path` if it cannot be written.
+  ReplacedFile(std::string path, std::string_view ending)
+      : path_(std::move(path)),
+        unfinished_(path_ + std::string(ending)),
+        out_(unfinished_, std::ios::binary | std::ios::trunc) {
+    check();
+    is_open_ = true;
+  }
+  ReplacedFile(const ReplacedFile&) = delete;
+  ReplacedFile& operator=(const ReplacedFile&) = delete;
+  ~ReplacedFile() {
+    if (!is_open_) return;
+    out_.close();
+    std::error_code ignored;
+    std::filesystem::remove(unfinished_, ignored);
+  }
+
+  [[nodiscard]] std::ostream& stream() noexcept { return out_; }
+
+  /// Throws `std::runtime_error` with the path if writing has failed.
+  void check() const {
+    if (!out_) throw std::runtime_error("cannot write '" + path_ + "'; check that the folder exists and has room");
+  }
+
+  /// Moves the complete file to the path. Throws `std::runtime_error` with the path if that fails.
+  void replace() {
+    out_.close();
+    check();
+    std::error_code failed;
+    std::filesystem::rename(unfinished_, path_, failed);
+    if (failed) throw std::runtime_error("cannot replace '" + path_ + "': " + failed.message());
+    is_open_ = false;
+  }
+
+ private:
+  std::string path_, unfinished_;
+  std::ofstream out_;
+  bool is_open_ = false;
+};
+
+}  // namespace tunewright::data
