@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -13,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/program/scalar_type.hpp"
 
@@ -59,7 +58,7 @@ class Array {
 
  public:
   Array() = default;
-  /// An array of zeros.
+  /// An array of zeros. Throws `std::invalid_argument` for a shape that `checked_elements` refuses.
   Array(ScalarType type, std::vector<std::int64_t> shape);
 
   [[nodiscard]] ScalarType type() const noexcept { return type_; }
@@ -117,8 +116,7 @@ namespace tunewright::reference {
 TUNEWRIGHT_INLINE Array::Array(ScalarType type, std::vector<std::int64_t> shape)
     : type_(type),
       shape_(std::move(shape)),
-      bytes_(program::size_in_bytes(type) * static_cast<std::size_t>(std::accumulate(
-                                                shape_.begin(), shape_.end(), std::int64_t{1}, std::multiplies<>()))) {}
+      bytes_(program::size_in_bytes(type) * static_cast<std::size_t>(checked_elements(shape_, "an array"))) {}
 
 TUNEWRIGHT_INLINE void Array::set(std::size_t flat, double value) {
   const bool wraps = type_ == ScalarType::Int8 || type_ == ScalarType::UInt8 || type_ == ScalarType::Int32;

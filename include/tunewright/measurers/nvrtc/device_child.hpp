@@ -289,7 +289,7 @@ TUNEWRIGHT_INLINE void DeviceChild::set_task(sandbox::Mapping mapping) {
   }
   for (sandbox::OutputView& output : view.outputs) {
     DeviceMemory memory(*driver_, output.name,
-                        static_cast<std::size_t>(element_count(output.shape)) * program::size_in_bytes(output.type));
+                        static_cast<std::size_t>(checked_elements(output.shape)) * program::size_in_bytes(output.type));
     outputs_.push_back({std::move(output), std::move(memory)});
   }
   keep_originals();

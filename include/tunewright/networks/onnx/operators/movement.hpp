@@ -17,6 +17,7 @@ void add_movement(Operators& operators);
 #include <cmath>
 #include <limits>
 
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/networks/onnx/operators/matrices.hpp"
 #include "tunewright/program/operators/layout.hpp"
 
@@ -307,11 +308,11 @@ TUNEWRIGHT_INLINE Value gathered_known(const Call& call, const Value& x, std::si
   const reference::Array from = in_natural_order(x);
   const std::vector<double> places = known_elements(picked);
   Shape shape(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis));
-  const std::int64_t outer = product(shape);
+  const std::int64_t outer = checked_elements(shape);
   shape.insert(shape.end(), picked.shape.begin(), picked.shape.end());
   const Shape behind(x.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.shape.end());
   shape.insert(shape.end(), behind.begin(), behind.end());
-  const std::int64_t inner = product(behind);
+  const std::int64_t inner = checked_elements(behind);
   const double elements = static_cast<double>(outer) * static_cast<double>(places.size()) * static_cast<double>(inner);
   if (elements > 0x1p30) call.refuse("it picks " + std::to_string(elements) + " elements; 2^30 are possible");
   reference::Array result(x.type, shape);
