@@ -164,7 +164,7 @@ TEST_CASE("models that would take memory or time without end are refused") {
   model.constants = {{"s", onnx_ints("s", {1 << 20, 1 << 20})}};
   CHECK(contains(refusal(model), "is beyond options.most_tensor_bytes"));
   model.constants = {{"s", onnx_ints("s", {std::int64_t{1} << 40, std::int64_t{1} << 40})}};
-  CHECK(contains(refusal(model), "the shape has more than 2^53 elements"));
+  CHECK(contains(refusal(model), "has more than 2^53 elements"));
   model = onnx_model({1 << 20, 1 << 20, 1 << 20}, {onnx_node("Relu", {"x"}, "y")});
   CHECK(contains(refusal(model), "2^53"));
   // Repeats of one number cost nothing until somebody wants them one after the other.
@@ -183,6 +183,22 @@ TEST_CASE("models that would take memory or time without end are refused") {
        {std::pair{"a", std::int64_t{0}}, {"b", std::int64_t{1} << 40}, {"c", std::int64_t{1}}})
     model.constants[name] = onnx_ints(name, {number});
   CHECK(contains(refusal(model), "from 1 to 2^24 are possible"));
+}
+
+TEST_CASE("repeats of repeats that 64 bits do not count are refused") {
+  // 2^64 elements, which wrap around to none: an array of them would be read behind its end.
+  Model model = onnx_model({1}, {onnx_node("Expand", {"one", "s"}, "a"), onnx_node("Expand", {"a", "t"}, "b"),
+                                 onnx_node("Gather", {"b", "zero"}, "c"), onnx_node("Add", {"c", "x"}, "y")});
+  model.constants = {{"one", onnx_floats("one", {1, 1}, {1})},
+                     {"s", onnx_ints("s", {std::int64_t{1} << 40, 1})},
+                     {"t", onnx_ints("t", {1, std::int64_t{1} << 24})},
+                     {"zero", onnx_ints("zero", {0})}};
+  CHECK(contains(refusal(model),
+                 "node 'the Expand' (Expand): expand: a result of shape [1099511627776, 16777216] has "
+                 "more than 2^53 elements; give smaller extents"));
+  model = onnx_model({1}, {onnx_node("ConstantOfShape", {"s"}, "a"), onnx_node("Add", {"a", "x"}, "y")});
+  model.constants = {{"s", onnx_ints("s", {std::int64_t{1} << 40, std::int64_t{1} << 24})}};
+  CHECK(contains(refusal(model), "has more than 2^53 elements"));
 }
 
 TEST_CASE("an output that no operator computes is refused where something reads it") {

@@ -120,12 +120,8 @@ TUNEWRIGHT_INLINE std::vector<Value> expand(Emitter&, const Call& call) {
   const Value& x = call.input(0);
   Value wanted;
   wanted.shape = call.known_integers(1, "shape");
-  double elements = 1;
-  for (const std::int64_t extent : wanted.shape) {
+  for (const std::int64_t extent : wanted.shape)
     if (extent < 1) call.refuse("the shape has an extent of " + std::to_string(extent) + "; give at least 1");
-    elements *= static_cast<double>(extent);
-  }
-  if (elements > 0x1p53) call.refuse("the shape has more than 2^53 elements");
   return {stretched(x, Emitter::broadcast_shape("expand", {x, wanted}))};
 }
 
@@ -397,12 +393,9 @@ TUNEWRIGHT_INLINE std::vector<Value> size_of(Emitter&, const Call& call) {
 
 TUNEWRIGHT_INLINE std::vector<Value> filled(Emitter&, const Call& call) {
   Shape shape = call.known_integers(0, "input");
-  double elements = 1;
-  for (const std::int64_t extent : shape) {
+  for (const std::int64_t extent : shape)
     if (extent < 1) call.unsupported("input", "an extent is " + std::to_string(extent), "leave the empty tensor out");
-    elements *= static_cast<double>(extent);
-  }
-  if (elements > 0x1p53) call.refuse("the shape has more than 2^53 elements");
+  (void)checked_elements(shape, "a result");
   const SharedArray given = call.attribute<SharedArray>("value", nullptr);
   reference::Array value(given ? given->array.type() : ScalarType::Float32, {1});
   if (given && given->array.size() != 1) call.refuse("attribute 'value' has more than one element");
