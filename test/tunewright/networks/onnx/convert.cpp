@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/onnx_models.hpp"
@@ -129,6 +131,37 @@ TEST_CASE("indices and exponents that depend on inputs name the node and what to
   model = onnx_model({3}, {onnx_node("Gather", {"x", "i"}, "y")});
   model.constants = {{"i", onnx_ints("i", {0, 2, 1})}};
   CHECK(contains(refusal(model), "they are not evenly spaced and ascending; use Slice or Split"));
+}
+
+TEST_CASE("indices are counted from either end, whole and inside") {
+  const auto picking = [](const networks::onnx::SharedArray& indices, const char* op, bool known) {
+    Model model = onnx_model({3}, {onnx_node(op, {known ? "w" : "x", "i"}, known ? "p" : "y")});
+    if (known) model.nodes.push_back(onnx_node("Add", {"p", "x"}, "y"));
+    model.constants = {{"i", indices}, {"w", onnx_floats("w", {3}, {4, 5, 6})}};
+    return model;
+  };
+  const std::vector<float> x{1, 2, 3};
+  CHECK(onnx_result(picking(onnx_ints("i", {-2, 2}), "Gather", false), x) == std::vector<float>{2, 3});
+  CHECK(onnx_result(picking(onnx_ints("i", {-1, 1, -3}), "Gather", true), x) == std::vector<float>{7, 7, 7});
+  CHECK(onnx_result(picking(onnx_ints("i", {-1, 1, -3}), "GatherElements", true), x) == std::vector<float>{7, 7, 7});
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const auto& [op, known] : {std::pair{"Gather", false}, {"Gather", true}, {"GatherElements", true}}) {
+    CHECK(contains(refusal(picking(onnx_ints("i", {3}), op, known)), "index 3 is beyond the 3 elements"));
+    CHECK(contains(refusal(picking(onnx_ints("i", {-4}), op, known)), "index -4 is beyond the 3 elements"));
+    for (const float index : {0.5F, infinity, -1e30F}) {
+      CHECK(contains(refusal(picking(onnx_floats("i", {1}, {index}), op, known)),
+                     "indices has the element " + std::to_string(index) + "; give whole numbers of at most 2^53"));
+    }
+  }
+  CHECK(contains(refusal(picking(onnx_ints("i", {}), "Gather", false)), "there are none; tensors have at least one"));
+}
+
+TEST_CASE("picking nothing takes no time, whatever else there is") {
+  // No elements, in 2^50 rows.
+  Model model = onnx_model({1}, {onnx_node("Gather", {"w", "zero"}, "a", {{"axis", std::int64_t{1}}}),
+                                 onnx_node("Size", {"a"}, "s"), onnx_node("Expand", {"x", "s"}, "y")});
+  model.constants = {{"w", onnx_floats("w", {std::int64_t{1} << 50, 1, 0}, {})}, {"zero", onnx_ints("zero", {0})}};
+  CHECK(contains(refusal(model), "the shape has an extent of 0; give at least 1"));
 }
 
 TEST_CASE("weights of another shape are told with the node that reads them") {
