@@ -94,7 +94,8 @@ class Array {
   [[nodiscard]] double get(std::size_t flat) const {
     return visit([flat](const auto& elements) { return static_cast<double>(elements[flat]); });
   }
-  /// Stores `value` rounded to the element type; integers truncate, those of 8 and 32 bits wrap around.
+  /// Stores `value` rounded to the element type; integers truncate, those of 8 and 32 bits wrap around, and those of 64
+  /// bits saturate.
   void set(std::size_t flat, double value);
 
   bool operator==(const Array& other) const;
@@ -119,8 +120,15 @@ TUNEWRIGHT_INLINE Array::Array(ScalarType type, std::vector<std::int64_t> shape)
       bytes_(program::size_in_bytes(type) * static_cast<std::size_t>(checked_elements(shape_, "an array"))) {}
 
 TUNEWRIGHT_INLINE void Array::set(std::size_t flat, double value) {
-  const bool wraps = type_ == ScalarType::Int8 || type_ == ScalarType::UInt8 || type_ == ScalarType::Int32;
-  const double stored = wraps ? program::rounded(value, type_) : value;
+  double stored = value;
+  switch (type_) {  // a conversion of numbers beyond an integer type is undefined
+    case ScalarType::Bool: stored = program::rounded(value, ScalarType::UInt8); break;
+    case ScalarType::Int8:
+    case ScalarType::UInt8:
+    case ScalarType::Int32: stored = program::rounded(value, type_); break;
+    case ScalarType::Int64: stored = program::converted(value, ScalarType::Float64, type_); break;
+    default: break;
+  }
   visit([flat, stored](const auto& elements) {
     using T = typename std::decay_t<decltype(elements)>::value_type;
     elements[flat] = static_cast<T>(stored);

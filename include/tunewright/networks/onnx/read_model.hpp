@@ -236,11 +236,8 @@ TUNEWRIGHT_INLINE SharedArray ModelReader::array(const ::onnx::TensorProto& tens
              "' is not a number (NaN); train or write it anew");
     }
   }
-  if (*type == ScalarType::Int64) {
-    // Numbers at the ends of the type mean "as far as possible"; computations with them use doubles.
-    constexpr std::int64_t most = std::int64_t{1} << 53;
-    for (std::int64_t& element : elements.elements<std::int64_t>()) element = std::clamp(element, -most, most);
-  }
+  if (*type == ScalarType::Int64)
+    for (std::int64_t& element : elements.elements<std::int64_t>()) element = kept_integer(element);
   return std::make_shared<const NamedArray>(std::move(result));
 }
 

@@ -245,6 +245,26 @@ TEST_CASE("an output that no operator computes is refused where something reads 
   CHECK(contains(refusal(model), "node 'the Abs' (Abs): it reads 'more', an output that no operator here computes"));
 }
 
+TEST_CASE("the largest integer of a constant node means as far as there is") {
+  using networks::onnx::AttributeValue;
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+  const std::vector<float> x{1, 2, 3, 4};
+  const auto sliced = [&](std::int64_t from, std::int64_t to) {
+    const Model model =
+        onnx_model({4}, {onnx_node("Constant", {}, "from", {{"value_ints", AttributeValue(Ints{from})}}),
+                         onnx_node("Constant", {}, "to", {{"value_ints", AttributeValue(Ints{to})}}),
+                         onnx_node("Slice", {"x", "from", "to"}, "y")});
+    return onnx_result(model, x);
+  };
+  CHECK(sliced(1, most) == std::vector<float>{2, 3, 4});
+  CHECK(sliced(least, 2) == std::vector<float>{1, 2});
+  // One number alone, of which a minimum makes the extent.
+  const Model model = onnx_model(
+      {4}, {onnx_node("Constant", {}, "far", {{"value_int", AttributeValue(most)}}), onnx_node("Shape", {"x"}, "s"),
+            onnx_node("Min", {"far", "s"}, "e"), onnx_node("Reshape", {"x", "e"}, "y")});
+  CHECK(onnx_result(model, x) == x);
+}
+
 TEST_CASE("diagonals beyond the corners keep all or nothing, however far they are") {
   const std::vector<float> x{1, 2, 3, 4, 5, 6}, nothing(6);
   for (const std::int64_t k : {std::int64_t{3}, std::int64_t{1} << 53}) {
