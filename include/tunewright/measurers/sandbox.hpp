@@ -131,6 +131,7 @@ class Sandbox {
 #if TUNEWRIGHT_DEFINES(sandbox)
 
 #include "tunewright/measurers/sandbox/child.hpp"
+#include "tunewright/measurers/sandbox/crash_report.hpp"
 
 namespace tunewright::measurers {
 
@@ -291,7 +292,7 @@ TUNEWRIGHT_INLINE Failure Sandbox::vanished() {
     return {Fault::RunError, "the kernel ended the process with status " + std::to_string(WEXITSTATUS(status))};
   }
   if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
-    return {Fault::RunError, "ended by SIG" + std::string(::sigabbrev_np(WTERMSIG(status))) +
+    return {Fault::RunError, "ended by " + sandbox::signal_name(WTERMSIG(status)) +
                                  " without a report; a stack overflow of a thread does that"};
   }
   return {Fault::Unknown, "the worker vanished; it was killed, perhaps for want of memory"};

@@ -67,6 +67,7 @@ void use_a_thread(void* const* buffers, const tunewright_runtime* runtime) {
   CPU_AND(&both, &own, &other);
   if (CPU_COUNT(&own) != 1 || CPU_COUNT(&other) != 1 || CPU_COUNT(&both) != 0) std::abort();
 }
+void raise_a_real_time_signal(void* const*, const tunewright_runtime*) { ::raise(SIGRTMIN); }
 void abort_it(void* const*, const tunewright_runtime*) { std::abort(); }
 void exit_it(void* const*, const tunewright_runtime*) { std::exit(3); }
 void exit_quietly(void* const*, const tunewright_runtime*) { ::_exit(0); }
@@ -204,6 +205,8 @@ TEST_CASE("each way to fail is its own fault, and the next kernel is measured as
   expect(crash, Fault::RunError, "SIGSEGV: wrote at 0x1000");
   expect(illegal, Fault::RunError, "SIGILL");
   expect(divide, Fault::RunError, "SIGFPE");
+  expect(raise_a_real_time_signal, Fault::RunError,
+         ("ended by signal " + std::to_string(SIGRTMIN) + " without a report").c_str());
   expect(abort_it, Fault::RunError, "SIGABRT");
   expect(exit_it, Fault::RunError, "status 3");
   expect(exit_quietly, Fault::RunError, "status 0");
