@@ -138,7 +138,7 @@ TUNEWRIGHT_INLINE Failure failure_of(const Reply& reply) {
   const std::string name = signal_name(reply.signal);
   const std::string verb = reply.writes != 0 ? "wrote" : "read";
   if (reply.data_begin != 0) {
-    const std::string buffer = "'" + std::string(reply.buffer.data()) + "'";
+    const std::string buffer = "'" + text_of(reply.buffer) + "'";
     if (reply.address >= reply.data_end) {
       return {Fault::OutOfBounds,
               verb + " " + std::to_string(reply.address - reply.data_end) + " bytes after the end of buffer " + buffer};
