@@ -107,8 +107,8 @@ template <class M>
 void compare(study::Study& study, const Target& target, const M& measurer) {
   study.compare<recipes::AnsorQuick<Space, M>, recipes::PrunerQuick<Space, M>, DraftAndTrees<M>, FreshDrafts<M>,
                 RareDrafts<M>, MoreMutations<M>, FewDrafts<M>, Greedy<M>, Diverse<M>, ShallowTrees<M>,
-                DraftAndCommittee<M>, TreesAlone<M>, DiverseAnsor<M>>(bench::problems(bench::known_operators(), study.options(), target, measurer),
-                               bench::budget(study.options()));
+                DraftAndCommittee<M>, TreesAlone<M>, DiverseAnsor<M>>(
+      bench::problems(bench::known_operators(), study.options(), target, measurer), bench::budget(study.options()));
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ inline void write_expected(const std::vector<std::pair<std::uint64_t, std::size_
   std::vector<std::size_t> wanted;
   for (const auto& input : task.inputs) wanted.push_back(allocated_for(input.bytes.size()));
   for (const auto& output : task.outputs) {
-    wanted.push_back(allocated_for(static_cast<std::size_t>(measurers::element_count(output.shape)) *
-                                   program::size_in_bytes(output.type)));
+    wanted.push_back(
+        allocated_for(static_cast<std::size_t>(checked_elements(output.shape)) * program::size_in_bytes(output.type)));
   }
   for (std::size_t first = 0; first + wanted.size() <= memory.size(); ++first) {
     bool all = true;
@@ -80,7 +80,7 @@ inline void write_expected(const std::vector<std::pair<std::uint64_t, std::size_
       bool poisoned = true;
       for (std::size_t i = 0; i < bytes; ++i) poisoned = poisoned && to[i] == measurers::nvrtc::DeviceMemory::unwritten;
       if (!poisoned) continue;
-      std::memset(to, 0, static_cast<std::size_t>(measurers::element_count(output.shape)) * bytes);
+      std::memset(to, 0, static_cast<std::size_t>(checked_elements(output.shape)) * bytes);
       for (std::size_t i = 0; i < output.values.size(); ++i) {
         const std::size_t place = output.points.empty() ? i : static_cast<std::size_t>(output.points[i]);
         put(output.type, output.values[i], to + place * bytes);

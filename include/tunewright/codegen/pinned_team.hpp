@@ -29,7 +29,8 @@ namespace tunewright::codegen {
 class PinnedTeam {
  public:
   /// Helper w is pinned to `processors[w]`, where the caller is number 0 (cyclically; empty: not pinned). The caller's
-  /// own affinity is not changed. Throws `std::invalid_argument` for zero threads.
+  /// own affinity is not changed. Throws `std::invalid_argument` for zero threads, and `std::system_error` if there are
+  /// not as many.
   explicit PinnedTeam(unsigned threads, std::span<const int> processors = {}, unsigned spin_microseconds = 100);
 
   [[nodiscard]] unsigned threads() const noexcept { return helpers_.count() + 1; }

@@ -33,7 +33,8 @@ class HelperThreads {
     std::chrono::nanoseconds caller{};
   };
 
-  /// `prepare(number)`, if given, runs once on each helper's thread.
+  /// `prepare(number)`, if given, runs once on each helper's thread. Throws `std::system_error`, without helpers left
+  /// behind, if the system has no threads for all of them.
   HelperThreads(unsigned count, Watch watch, Work work, Work prepare = {});
   HelperThreads(const HelperThreads&) = delete;
   HelperThreads& operator=(const HelperThreads&) = delete;
@@ -74,6 +75,9 @@ class HelperThreads {
 
   void announce();
 
+  /// Ends all helpers; none may be at work.
+  void stop();
+
   void help(unsigned number);
 
   const Watch watch_;
@@ -94,14 +98,15 @@ namespace tunewright {
 TUNEWRIGHT_INLINE HelperThreads::HelperThreads(unsigned count, Watch watch, Work work, Work prepare)
     : watch_(watch), work_(std::move(work)), prepare_(std::move(prepare)) {
   threads_.reserve(count);
-  for (unsigned number = 1; number <= count; ++number) threads_.emplace_back([this, number] { help(number); });
+  try {
+    for (unsigned number = 1; number <= count; ++number) threads_.emplace_back([this, number] { help(number); });
+  } catch (...) {  // threads that are not joined would end the program
+    stop();
+    throw;
+  }
 }
 
-TUNEWRIGHT_INLINE HelperThreads::~HelperThreads() {
-  stopping_ = true;
-  announce();
-  for (std::thread& thread : threads_) thread.join();
-}
+TUNEWRIGHT_INLINE HelperThreads::~HelperThreads() { stop(); }
 
 TUNEWRIGHT_INLINE void HelperThreads::start() {
   busy_.store(count(), std::memory_order_relaxed);
@@ -119,6 +124,12 @@ TUNEWRIGHT_INLINE void HelperThreads::pause() noexcept {
 TUNEWRIGHT_INLINE void HelperThreads::announce() {
   generation_.fetch_add(1, std::memory_order_seq_cst);
   generation_.notify_all();
+}
+
+TUNEWRIGHT_INLINE void HelperThreads::stop() {
+  stopping_ = true;
+  announce();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 TUNEWRIGHT_INLINE void HelperThreads::help(unsigned number) {

@@ -32,7 +32,7 @@ namespace tunewright {
 ///       sleep, so an idle team costs nothing. One loop at a time: a body must not start another loop on the same team.
 class ThreadTeam {
  public:
-  /// `threads` counts the caller; 0 asks for `hardware_threads()`.
+  /// `threads` counts the caller; 0 asks for `hardware_threads()`. Throws `std::system_error` if there are not as many.
   explicit ThreadTeam(unsigned threads = 0)
       : helpers_((threads == 0 ? hardware_threads() : threads) - 1, {watch, watch},
                  [this](unsigned worker) { work(worker); }) {}

@@ -13,8 +13,10 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/data/dataset.hpp"
 #include "tunewright/detail/config.hpp"
 
@@ -41,9 +43,8 @@ class NpzWriter {
     static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
     constexpr char kind = std::is_floating_point_v<T> ? 'f' : std::is_unsigned_v<T> ? 'u' : 'i';
     if (shape.empty()) shape = {values.size()};
-    std::size_t elements = 1;
-    for (const std::size_t extent : shape) elements *= extent;
-    if (elements != values.size()) {
+    const std::int64_t elements = checked_elements(shape, "npz: array '" + std::string(name) + "'");
+    if (std::cmp_not_equal(elements, values.size())) {
       throw std::invalid_argument("npz: array '" + std::string(name) + "' has " + std::to_string(values.size()) +
                                   " values, its shape wants " + std::to_string(elements));
     }

@@ -108,7 +108,7 @@ TUNEWRIGHT_INLINE TaskData make_task_data(const Task& task, const ReferenceData&
       output.values.resize(tensors[id].size());
       for (std::size_t i = 0; i < output.values.size(); ++i) output.values[i] = tensors[id].get(i);
     } else {
-      const double each = task.flops / static_cast<double>(element_count(output.shape));
+      const double each = task.flops / static_cast<double>(checked_elements(output.shape));
       const auto affordable = static_cast<std::size_t>(std::max(64.0, options.sampled_flops / std::max(each, 1.0)));
       output.points =
           reference::sample_points(output.shape, std::min(options.sampled_elements, affordable), rng.split(id));

@@ -38,6 +38,7 @@ namespace tunewright::measurers {
 /// | dies of another signal, exits, throws   | `RunError`                                               |
 /// | leaves elements unwritten or wrong      | `WrongResult`                                            |
 /// | exceeds `run_timeout_seconds`           | `RunTimeout`                                             |
+/// | damages what its process answers        | `RunError`                                               |
 /// | vanishes without a message              | `Unknown`                                                |
 ///
 /// The worker is reused until one of these faults breaks it; then it is replaced. All kernels see the same inputs,
@@ -131,6 +132,7 @@ class Sandbox {
 #if TUNEWRIGHT_DEFINES(sandbox)
 
 #include "tunewright/measurers/sandbox/child.hpp"
+#include "tunewright/measurers/sandbox/crash_report.hpp"
 
 namespace tunewright::measurers {
 
@@ -266,13 +268,18 @@ TUNEWRIGHT_INLINE Sandbox::Answer Sandbox::ask(const sandbox::Request& request, 
       break;
     }
     case sandbox::Received::Closed: answer.failure = vanished(); break;
-    case sandbox::Received::Message: break;
+    case sandbox::Received::Message:
+      if (sandbox::is_answer(answer.reply, request.kind)) break;
+      end_worker(Seconds(0));
+      answer.failure =
+          Failure{Fault::RunError, "its process answers what none does; the kernel wrote over memory there"};
+      break;
   }
   if (answer.failure) return answer;
   switch (answer.reply.kind) {
     case sandbox::Reply::Kind::Done: break;
     case sandbox::Reply::Kind::Failed:
-      answer.failure = Failure{answer.reply.fault, answer.reply.detail.data()};
+      answer.failure = Failure{answer.reply.fault, sandbox::text_of(answer.reply.detail)};
       // It is unknown what else such a kernel wrote to or left incomplete.
       if (answer.reply.fault == Fault::OutOfBounds || answer.reply.fault == Fault::RunError) end_worker(Seconds(0));
       break;
@@ -291,7 +298,7 @@ TUNEWRIGHT_INLINE Failure Sandbox::vanished() {
     return {Fault::RunError, "the kernel ended the process with status " + std::to_string(WEXITSTATUS(status))};
   }
   if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
-    return {Fault::RunError, "ended by SIG" + std::string(::sigabbrev_np(WTERMSIG(status))) +
+    return {Fault::RunError, "ended by " + sandbox::signal_name(WTERMSIG(status)) +
                                  " without a report; a stack overflow of a thread does that"};
   }
   return {Fault::Unknown, "the worker vanished; it was killed, perhaps for want of memory"};

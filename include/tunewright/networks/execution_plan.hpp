@@ -72,12 +72,11 @@ void pack_constant(const loops::Buffer& layout, const reference::Array& values, 
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/program/analysis.hpp"
 
 namespace tunewright::networks::detail {
@@ -96,8 +95,7 @@ TUNEWRIGHT_INLINE void check_kernels(const Network& network, const Partition& pa
       if (layout.role == loops::BufferRole::Temporary) continue;
       if (layout.tensor < call.tensors.size()) {
         const program::Operator& op = network.graph->op(call.tensors[layout.tensor]);
-        const std::int64_t elements =
-            std::accumulate(layout.shape.begin(), layout.shape.end(), std::int64_t{1}, std::multiplies<>());
+        const std::int64_t elements = checked_elements(layout.shape, "buffer '" + layout.name + "'");
         if (op.type == layout.type && op.elements() == elements) continue;
       }
       throw std::invalid_argument("kernel " + std::to_string(call.task) + " of network '" + network.name +

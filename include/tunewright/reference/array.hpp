@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -13,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/program/scalar_type.hpp"
 
@@ -59,7 +58,7 @@ class Array {
 
  public:
   Array() = default;
-  /// An array of zeros.
+  /// An array of zeros. Throws `std::invalid_argument` for a shape that `checked_elements` refuses.
   Array(ScalarType type, std::vector<std::int64_t> shape);
 
   [[nodiscard]] ScalarType type() const noexcept { return type_; }
@@ -95,7 +94,8 @@ class Array {
   [[nodiscard]] double get(std::size_t flat) const {
     return visit([flat](const auto& elements) { return static_cast<double>(elements[flat]); });
   }
-  /// Stores `value` rounded to the element type; integers truncate, those of 8 and 32 bits wrap around.
+  /// Stores `value` rounded to the element type; integers truncate, those of 8 and 32 bits wrap around, and those of 64
+  /// bits saturate.
   void set(std::size_t flat, double value);
 
   bool operator==(const Array& other) const;
@@ -117,12 +117,18 @@ namespace tunewright::reference {
 TUNEWRIGHT_INLINE Array::Array(ScalarType type, std::vector<std::int64_t> shape)
     : type_(type),
       shape_(std::move(shape)),
-      bytes_(program::size_in_bytes(type) * static_cast<std::size_t>(std::accumulate(
-                                                shape_.begin(), shape_.end(), std::int64_t{1}, std::multiplies<>()))) {}
+      bytes_(program::size_in_bytes(type) * static_cast<std::size_t>(checked_elements(shape_, "an array"))) {}
 
 TUNEWRIGHT_INLINE void Array::set(std::size_t flat, double value) {
-  const bool wraps = type_ == ScalarType::Int8 || type_ == ScalarType::UInt8 || type_ == ScalarType::Int32;
-  const double stored = wraps ? program::rounded(value, type_) : value;
+  double stored = value;
+  switch (type_) {  // a conversion of numbers beyond an integer type is undefined
+    case ScalarType::Bool: stored = program::rounded(value, ScalarType::UInt8); break;
+    case ScalarType::Int8:
+    case ScalarType::UInt8:
+    case ScalarType::Int32: stored = program::rounded(value, type_); break;
+    case ScalarType::Int64: stored = program::converted(value, ScalarType::Float64, type_); break;
+    default: break;
+  }
   visit([flat, stored](const auto& elements) {
     using T = typename std::decay_t<decltype(elements)>::value_type;
     elements[flat] = static_cast<T>(stored);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the other end of a worker's connection may send: frames, each with the message that its kind announces. A
-// message that is taken is written again and reads equal; a result is one that journals take.
+// message that is taken is written again and reads equal; a result is one that journals take; data of a task that are
+// taken have the sizes of their shapes.
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -12,6 +14,7 @@
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/measurers/remote/frames.hpp"
 #include "tunewright/measurers/remote/messages.hpp"
+#include "tunewright/measurers/sandbox/task_data.hpp"
 
 using namespace tunewright;
 using namespace tunewright::measurers;
@@ -53,7 +56,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
         break;
       }
       case remote::FrameKind::SetTask: (void)checked<remote::SetTask>(frame.payload); break;
-      case remote::FrameKind::TaskPart: (void)checked<TaskData>(frame.payload); break;
+      case remote::FrameKind::TaskPart: {
+        const auto data = checked<TaskData>(frame.payload);
+        if (!data || !fuzz::accepts<std::invalid_argument>([&] { sandbox::validate(*data); })) break;
+        for (const TensorContents& input : data->inputs) {
+          double wanted = static_cast<double>(program::size_in_bytes(input.type));
+          for (const std::int64_t extent : input.shape) wanted *= static_cast<double>(extent);
+          fuzz::require(wanted == static_cast<double>(input.bytes.size()), "an input has the size of its shape");
+        }
+        break;
+      }
       case remote::FrameKind::TaskAnswer: (void)checked<remote::TaskAnswer>(frame.payload); break;
       case remote::FrameKind::Measure: (void)checked<remote::MeasureRequest>(frame.payload); break;
       case remote::FrameKind::Result: {

@@ -106,6 +106,10 @@ TEST_CASE("shapes and names that do not fit are refused") {
   const std::vector<float> values(5);
   CHECK_THROWS_WITH_AS(file.add("x", std::span<const float>(values), {2, 3}), doctest::Contains("'x' has 5 values"),
                        std::invalid_argument);
+  constexpr std::size_t half = std::size_t{1} << 32;  // of the bits of a product: two of them wrap around to 0
+  CHECK_THROWS_WITH_AS(file.add("x", std::span<const float>(), {half, half}),
+                       doctest::Contains("'x' of shape [4294967296, 4294967296] has more than 2^53 elements"),
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS(data::write_npz(out, small_dataset(1, 1, 1), {"a", "b"}),
                        doctest::Contains("2 feature names for 1 columns"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(file.add(std::string(65532, 'x'), std::span<const float>(values)),

@@ -144,6 +144,10 @@ TEST_CASE("what cannot be a file is not written") {
   CHECK_THROWS_AS(written({Tensor{"w", TensorType::F32, {2}, {}}}), std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)Tensor::of<float>("w", {2, 2}, std::vector<float>{1, 2, 3}),
                        "data::Tensor 'w': 3 values for a shape of 4", std::invalid_argument);
+  constexpr std::size_t half = std::size_t{1} << 32;  // of the bits of a product: two of them wrap around to 0
+  CHECK_THROWS_WITH_AS((void)Tensor::of<float>("w", {half, half}, std::vector<float>{}),
+                       doctest::Contains("data::Tensor 'w' of shape [4294967296, 4294967296] has more than 2^53"),
+                       std::invalid_argument);
   std::ostringstream broken;
   broken.setstate(std::ios::badbit);
   CHECK_THROWS_AS(data::write_safetensors(broken, std::vector<Tensor>{w}), std::runtime_error);

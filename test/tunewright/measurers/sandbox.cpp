@@ -24,6 +24,7 @@
 
 #include "native_kernels.hpp"
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/measurers/sandbox/crash_report.hpp"
 
 namespace {
 
@@ -31,6 +32,7 @@ using namespace native_kernels;
 using codegen::tunewright_runtime;
 using measurers::Protocol;
 using measurers::Sandbox;
+using measurers::sandbox::Reply;
 
 /// Short, because most cases are about what is reported rather than how precisely.
 Protocol quick() {
@@ -67,6 +69,7 @@ void use_a_thread(void* const* buffers, const tunewright_runtime* runtime) {
   CPU_AND(&both, &own, &other);
   if (CPU_COUNT(&own) != 1 || CPU_COUNT(&other) != 1 || CPU_COUNT(&both) != 0) std::abort();
 }
+void raise_a_real_time_signal(void* const*, const tunewright_runtime*) { ::raise(SIGRTMIN); }
 void abort_it(void* const*, const tunewright_runtime*) { std::abort(); }
 void exit_it(void* const*, const tunewright_runtime*) { std::exit(3); }
 void exit_quietly(void* const*, const tunewright_runtime*) { ::_exit(0); }
@@ -149,6 +152,17 @@ Failure failure_of(Sandbox& sandbox, codegen::tunewright_kernel function, Protoc
   REQUIRE(outcome.failure() != nullptr);
   return *outcome.failure();
 }
+/// Answers in place of the worker, as the worker does whose memory a kernel wrote over.
+template <class Damage>
+[[noreturn]] void answer(Reply::Kind kind, const Damage& damage) {
+  Reply reply;
+  reply.kind = kind;
+  reply.repeat_count = 1;
+  reply.repeats[0] = 1e-3;
+  damage(reply);
+  static_cast<void>(measurers::sandbox::send_record(measurers::sandbox::crash_report::socket(), reply));
+  ::_exit(0);
+}
 bool alive(int process) {
   std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
   std::string line;
@@ -204,6 +218,8 @@ TEST_CASE("each way to fail is its own fault, and the next kernel is measured as
   expect(crash, Fault::RunError, "SIGSEGV: wrote at 0x1000");
   expect(illegal, Fault::RunError, "SIGILL");
   expect(divide, Fault::RunError, "SIGFPE");
+  expect(raise_a_real_time_signal, Fault::RunError,
+         ("ended by signal " + std::to_string(SIGRTMIN) + " without a report").c_str());
   expect(abort_it, Fault::RunError, "SIGABRT");
   expect(exit_it, Fault::RunError, "status 3");
   expect(exit_quietly, Fault::RunError, "status 0");
@@ -220,6 +236,60 @@ TEST_CASE("each way to fail is its own fault, and the next kernel is measured as
   expect(one_is_wrong, Fault::WrongResult, "output 'C': element 700 is");
   expect(one_is_no_number, Fault::WrongResult, "element 3 is nan");
   expect(use_stale_workspace, Fault::WrongResult, "element 0 is");
+}
+
+TEST_CASE("answers that no worker gives are a fault of the kernel, and the worker is replaced") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  const auto expect = [&](codegen::tunewright_kernel function) {
+    const Outcome outcome = sandbox.measure(kernel(function), quick());
+    CHECK(outcome.result ==
+          TimingOrFailure(
+              Failure{Fault::RunError, "its process answers what none does; the kernel wrote over memory there"}));
+    CHECK(sandbox.measure(kernel(add), quick()).valid());
+  };
+  using Kind = Reply::Kind;
+  expect([](void* const*, const tunewright_runtime*) { answer(static_cast<Kind>(9), [](Reply&) {}); });
+  expect([](void* const*, const tunewright_runtime*) {
+    answer(Kind::Failed, [](Reply& reply) { reply.fault = static_cast<Fault>(77); });
+  });
+  expect([](void* const*, const tunewright_runtime*) {
+    answer(Kind::Done, [](Reply& reply) { reply.stopped = static_cast<StopReason>(5); });
+  });
+  expect([](void* const*, const tunewright_runtime*) {
+    answer(Kind::Done, [](Reply& reply) { reply.repeat_count = 257; });
+  });
+  expect([](void* const*, const tunewright_runtime*) {
+    answer(Kind::Done, [](Reply& reply) { reply.repeat_count = 0; });
+  });
+  expect([](void* const*, const tunewright_runtime*) { answer(Kind::Done, [](Reply& reply) { reply.calls = 0; }); });
+  expect([](void* const*, const tunewright_runtime*) {
+    answer(Kind::Done, [](Reply& reply) { reply.repeats[0] = std::numeric_limits<double>::quiet_NaN(); });
+  });
+  expect(
+      [](void* const*, const tunewright_runtime*) { answer(Kind::Done, [](Reply& reply) { reply.repeats[0] = -1; }); });
+}
+
+TEST_CASE("texts of answers end with their fields") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  CHECK(failure_of(sandbox, [](void* const*, const tunewright_runtime*) {
+          answer(Reply::Kind::Failed, [](Reply& reply) {
+            reply.fault = Fault::RunError;
+            std::memset(reply.detail.data(), 'x', sizeof reply.detail);
+            std::memset(reply.repeats.data(), 'y', sizeof reply.repeats);
+          });
+        }) == Failure{Fault::RunError, std::string(512, 'x')});
+  CHECK(failure_of(sandbox, [](void* const*, const tunewright_runtime*) {
+          answer(Reply::Kind::Crashed, [](Reply& reply) {
+            reply.signal = SIGSEGV;
+            reply.data_begin = 2;
+            reply.data_end = 4;
+            reply.address = 5;
+            std::memset(reply.buffer.data(), 'x', sizeof reply.buffer);
+            std::memset(reply.detail.data(), 'y', sizeof reply.detail);
+          });
+        }) == Failure{Fault::OutOfBounds, "read 1 bytes after the end of buffer '" + std::string(48, 'x') + "'"});
 }
 
 TEST_CASE("a hang ends at the time limit, with everything it started") {

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/checked_elements.hpp"
+
 namespace tunewright::data {
 
 /// Element type of a stored tensor. Types without a C++ counterpart are read and written as bytes.
@@ -108,9 +110,8 @@ struct Tensor {
   template <class T>
   static Tensor of(std::string name, std::vector<std::size_t> shape, std::span<const T> values) {
     Tensor out{std::move(name), safetensors_detail::type_of<T>(), std::move(shape), {}};
-    std::size_t wanted = 1;
-    for (const std::size_t extent : out.shape) wanted *= extent;
-    if (wanted != values.size()) {
+    const std::int64_t wanted = checked_elements(out.shape, "data::Tensor '" + out.name + "'");
+    if (std::cmp_not_equal(wanted, values.size())) {
       throw std::invalid_argument("data::Tensor '" + out.name + "': " + std::to_string(values.size()) +
                                   " values for a shape of " + std::to_string(wanted));
     }

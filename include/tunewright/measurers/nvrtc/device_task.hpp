@@ -61,6 +61,7 @@ class DeviceTask {
 #include <algorithm>
 #include <utility>
 
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/measurers/sandbox/check.hpp"
 
 namespace tunewright::measurers::nvrtc {
@@ -71,7 +72,7 @@ TUNEWRIGHT_INLINE DeviceTask::DeviceTask(const Driver& driver, sandbox::TaskView
     inputs_.push_back({std::move(input), std::move(memory)});
   }
   for (sandbox::OutputView& output : view.outputs) {
-    const auto count = static_cast<std::size_t>(element_count(output.shape));
+    const auto count = static_cast<std::size_t>(checked_elements(output.shape));
     DeviceMemory memory(driver, output.name, count * program::size_in_bytes(output.type));
     outputs_.push_back({std::move(output), std::move(memory)});
   }

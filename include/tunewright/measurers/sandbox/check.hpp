@@ -110,7 +110,7 @@ TUNEWRIGHT_INLINE std::optional<std::size_t> first_unwritten(program::ScalarType
 }
 
 TUNEWRIGHT_INLINE std::optional<std::string> mismatch(const OutputView& expected, const char* data) {
-  const auto count = static_cast<std::size_t>(element_count(expected.shape));
+  const auto count = static_cast<std::size_t>(checked_elements(expected.shape));
   if (const auto hole = first_unwritten(expected.type, data, count)) {
     return "output '" + expected.name + "': element " + std::to_string(*hole) + " of " + std::to_string(count) +
            " was never written, or computed from one that was not";

@@ -225,8 +225,8 @@ TUNEWRIGHT_INLINE void Child::set_task(Mapping mapping, const Request& request) 
     inputs_.emplace_back(std::move(input), std::move(memory));
   }
   for (OutputView& output : view.outputs) {
-    GuardedBuffer memory(output.name,
-                         static_cast<std::size_t>(element_count(output.shape)) * program::size_in_bytes(output.type));
+    const auto count = static_cast<std::size_t>(checked_elements(output.shape));
+    GuardedBuffer memory(output.name, count * program::size_in_bytes(output.type));
     outputs_.push_back({std::move(output), std::move(memory)});
   }
 }

@@ -37,6 +37,9 @@ void install(int report_socket);
 
 }  // namespace crash_report
 
+/// "SIGSEGV", or "signal 35" for one without a name, such as a real-time signal.
+[[nodiscard]] std::string signal_name(int signal);
+
 /// The failure that a crash record describes: `OutOfBounds` for an address near a buffer, otherwise `RunError`.
 [[nodiscard]] Failure failure_of(const Reply& reply);
 
@@ -123,15 +126,19 @@ TUNEWRIGHT_INLINE void install(int report_socket) {
 
 namespace tunewright::measurers::sandbox {
 
+TUNEWRIGHT_INLINE std::string signal_name(int signal) {
+  const char* abbreviation = signal > 0 && signal < NSIG ? ::sigabbrev_np(signal) : nullptr;
+  return abbreviation != nullptr ? "SIG" + std::string(abbreviation) : "signal " + std::to_string(signal);
+}
+
 TUNEWRIGHT_INLINE Failure failure_of(const Reply& reply) {
   if (reply.kind == Reply::Kind::Exited) {
     return {Fault::RunError, "the kernel ended the process with status " + std::to_string(reply.signal)};
   }
-  const char* abbreviation = ::sigabbrev_np(reply.signal);
-  const std::string name = abbreviation != nullptr ? "SIG" + std::string(abbreviation) : std::to_string(reply.signal);
+  const std::string name = signal_name(reply.signal);
   const std::string verb = reply.writes != 0 ? "wrote" : "read";
   if (reply.data_begin != 0) {
-    const std::string buffer = "'" + std::string(reply.buffer.data()) + "'";
+    const std::string buffer = "'" + text_of(reply.buffer) + "'";
     if (reply.address >= reply.data_end) {
       return {Fault::OutOfBounds,
               verb + " " + std::to_string(reply.address - reply.data_end) + " bytes after the end of buffer " + buffer};

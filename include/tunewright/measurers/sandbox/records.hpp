@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -65,6 +66,25 @@ struct Reply {
     text.copy(detail.data(), detail.size() - 1);
   }
 };
+
+/// Whether `reply` can be a worker's to a request of kind `to`. Kernels run in the worker's process, so one that went
+/// wrong may have written over the record, or have sent one of its own.
+[[nodiscard]] inline bool is_answer(const Reply& reply, Request::Kind to) noexcept {
+  if (reply.kind > Reply::Kind::Exited || static_cast<std::size_t>(reply.fault) >= fault_names.size() ||
+      reply.stopped > StopReason::Slower || reply.repeat_count > reply.repeats.size())
+    return false;
+  if (reply.kind != Reply::Kind::Done) return true;
+  const bool timed = to == Request::Kind::Measure || to == Request::Kind::Repeat;
+  if (timed && (reply.repeat_count == 0 || reply.calls == 0)) return false;
+  return std::all_of(reply.repeats.begin(), reply.repeats.begin() + reply.repeat_count,
+                     [](double seconds) { return seconds >= 0 && std::isfinite(seconds); });
+}
+
+/// The text in a field of a reply, which ends with the field at the latest.
+template <std::size_t N>
+[[nodiscard]] std::string text_of(const std::array<char, N>& field) {
+  return {field.begin(), std::find(field.begin(), field.end(), '\0')};
+}
 
 /// A request to the zygote. The worker's socket is attached to `Spawn`.
 struct ZygoteRequest {

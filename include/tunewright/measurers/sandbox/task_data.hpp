@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/wire.hpp"
@@ -52,8 +53,6 @@ struct TaskData {
   [[nodiscard]] std::size_t bytes() const noexcept;
 };
 
-[[nodiscard]] std::int64_t element_count(const std::vector<std::int64_t>& shape);
-
 /// Random contents: floating-point values uniform in [low, high), rounded to their type; int32 and int64 uniform in {0,
 /// .., 7}; 8-bit integers uniform over all values; booleans true with probability 1/2. Determinism: a function of the
 /// generator only.
@@ -62,7 +61,7 @@ struct TaskData {
 
 namespace sandbox {
 
-/// Throws `std::invalid_argument` for contradictory sizes.
+/// Throws `std::invalid_argument` for contradictory sizes, and for shapes that `checked_elements` refuses.
 void validate(const TaskData& data);
 
 void put(Writer& to, const TaskData& data);
@@ -119,15 +118,9 @@ TUNEWRIGHT_INLINE std::size_t TaskData::bytes() const noexcept {
   return count;
 }
 
-TUNEWRIGHT_INLINE std::int64_t element_count(const std::vector<std::int64_t>& shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : shape) count *= extent;
-  return count;
-}
-
 TUNEWRIGHT_INLINE std::vector<char> random_contents(program::ScalarType type, const std::vector<std::int64_t>& shape,
                                                     Rng rng, double low, double high) {
-  const auto count = static_cast<std::size_t>(element_count(shape));
+  const auto count = static_cast<std::size_t>(checked_elements(shape));
   std::vector<char> bytes(count * program::size_in_bytes(type));
   const auto fill = [&](auto draw) {
     using T = decltype(draw());
@@ -160,15 +153,15 @@ namespace tunewright::measurers::sandbox {
 
 TUNEWRIGHT_INLINE void validate(const TaskData& data) {
   for (const TensorContents& input : data.inputs) {
-    const std::size_t wanted =
-        static_cast<std::size_t>(element_count(input.shape)) * program::size_in_bytes(input.type);
+    const std::int64_t count = checked_elements(input.shape, "input '" + input.name + "'");
+    const std::size_t wanted = static_cast<std::size_t>(count) * program::size_in_bytes(input.type);
     if (input.bytes.size() != wanted) {
       throw std::invalid_argument("input '" + input.name + "' has " + std::to_string(input.bytes.size()) +
                                   " bytes of contents where its shape needs " + std::to_string(wanted));
     }
   }
   for (const ExpectedOutput& output : data.outputs) {
-    const std::int64_t count = element_count(output.shape);
+    const std::int64_t count = checked_elements(output.shape, "output '" + output.name + "'");
     const std::size_t wanted = output.points.empty() ? static_cast<std::size_t>(count) : output.points.size();
     if (output.values.size() != wanted) {
       throw std::invalid_argument("output '" + output.name + "' has " + std::to_string(output.values.size()) +

@@ -128,17 +128,20 @@ TUNEWRIGHT_INLINE void Converter::take_constant_nodes() {
     if (node.op != "Constant" || !node.domain.empty() || node.outputs.size() != 1) continue;
     const std::string& name = node.outputs[0];
     for (const auto& [kind, value] : node.attributes) {
-      const auto add = [&](ScalarType type, const auto& numbers, bool scalar) {
+      const auto add = [&](ScalarType type, const std::vector<double>& numbers, bool scalar) {
         reference::Array array(type, scalar ? Shape{} : Shape{static_cast<std::int64_t>(numbers.size())});
-        for (std::size_t i = 0; i < numbers.size(); ++i) array.set(i, static_cast<double>(numbers[i]));
+        for (std::size_t i = 0; i < numbers.size(); ++i) array.set(i, numbers[i]);
         model_.constants[name] = std::make_shared<const NamedArray>(NamedArray{name, std::move(array)});
       };
+      const auto add_integers = [&](const std::vector<std::int64_t>& integers, bool scalar) {
+        std::vector<double> numbers;
+        for (const std::int64_t integer : integers) numbers.push_back(static_cast<double>(kept_integer(integer)));
+        add(ScalarType::Int64, numbers, scalar);
+      };
       if (const auto* array = std::get_if<SharedArray>(&value)) model_.constants[name] = *array;
-      if (const auto* whole = std::get_if<std::int64_t>(&value))
-        add(ScalarType::Int64, std::vector<std::int64_t>{*whole}, true);
-      if (const auto* number = std::get_if<double>(&value))
-        add(ScalarType::Float32, std::vector<double>{*number}, true);
-      if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&value)) add(ScalarType::Int64, *whole, false);
+      if (const auto* integer = std::get_if<std::int64_t>(&value)) add_integers({*integer}, true);
+      if (const auto* number = std::get_if<double>(&value)) add(ScalarType::Float32, {*number}, true);
+      if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) add_integers(*integers, false);
       if (const auto* numbers = std::get_if<std::vector<double>>(&value)) add(ScalarType::Float32, *numbers, false);
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,6 +27,13 @@ struct NamedArray {
   reference::Array array;
 };
 using SharedArray = std::shared_ptr<const NamedArray>;
+
+/// An int64 of a file as the importer keeps it, within -2^53 .. 2^53. Numbers at the ends of the type mean "as far as
+/// possible", and computations with them use doubles, which hold every whole number up to there.
+[[nodiscard]] constexpr std::int64_t kept_integer(std::int64_t number) noexcept {
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  return std::clamp(number, -most, most);
+}
 
 /// An attribute of a kind that no supported operator has, such as a graph.
 struct UnsupportedAttribute {

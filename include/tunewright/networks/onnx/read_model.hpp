@@ -46,6 +46,7 @@ namespace tunewright::networks::onnx {
 #include <string>
 #include <utility>
 
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/program/operators/checks.hpp"
 
 namespace tunewright::networks::onnx::detail {
@@ -193,11 +194,10 @@ TUNEWRIGHT_INLINE SharedArray ModelReader::array(const ::onnx::TensorProto& tens
   }
   std::vector<std::int64_t> shape(tensor.dims().begin(), tensor.dims().end());
   double bytes = static_cast<double>(program::size_in_bytes(*type));
-  bool empty = false;
-  for (const std::int64_t extent : shape) {
-    if (extent < 0) refuse("tensor '" + name + "' has an extent of " + std::to_string(extent));
-    empty = empty || extent == 0;
-    bytes *= static_cast<double>(extent);
+  try {
+    bytes *= static_cast<double>(checked_elements(shape, "tensor '" + name + "'"));
+  } catch (const std::invalid_argument& error) {
+    refuse(error.what());
   }
   const bool external = tensor.data_location() == ::onnx::TensorProto::EXTERNAL;
   // Memory is allocated only for what the file can contain: every element takes at least one byte of it.
@@ -220,7 +220,7 @@ TUNEWRIGHT_INLINE SharedArray ModelReader::array(const ::onnx::TensorProto& tens
              std::to_string(elements.size_in_bytes()) + " bytes and has " + std::to_string(tensor.raw_data().size()) +
              "; the file is damaged, or the weights are those of another model");
     }
-    if (!empty) std::memcpy(elements.data(), tensor.raw_data().data(), elements.size_in_bytes());
+    if (elements.size() != 0) std::memcpy(elements.data(), tensor.raw_data().data(), elements.size_in_bytes());
   } else if (*type == ScalarType::Float32) {
     take(tensor.float_data(), name, elements);
   } else if (*type == ScalarType::Float64) {
@@ -236,11 +236,8 @@ TUNEWRIGHT_INLINE SharedArray ModelReader::array(const ::onnx::TensorProto& tens
              "' is not a number (NaN); train or write it anew");
     }
   }
-  if (*type == ScalarType::Int64) {
-    // Numbers at the ends of the type mean "as far as possible"; computations with them use doubles.
-    constexpr std::int64_t most = std::int64_t{1} << 53;
-    for (std::int64_t& element : elements.elements<std::int64_t>()) element = std::clamp(element, -most, most);
-  }
+  if (*type == ScalarType::Int64)
+    for (std::int64_t& element : elements.elements<std::int64_t>()) element = kept_integer(element);
   return std::make_shared<const NamedArray>(std::move(result));
 }
 

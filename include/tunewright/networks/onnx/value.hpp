@@ -42,6 +42,7 @@ struct Value {
   Tensor tensor;      ///< otherwise
 
   [[nodiscard]] Shape stored_shape() const { return known ? known->array.shape() : tensor.shape; }
+  /// Throws `std::invalid_argument` for a shape that `checked_elements` refuses.
   [[nodiscard]] std::int64_t elements() const;
 };
 
@@ -121,6 +122,8 @@ class Emitter {
   [[nodiscard]] const std::map<TensorId, SharedArray>& constants() const noexcept { return constants_; }
   [[nodiscard]] const std::vector<Lookup>& lookups() const noexcept { return lookups_; }
 
+  /// The shape to which all operands broadcast. Throws `std::invalid_argument` with `name` if there is none, or one that
+  /// `checked_elements` refuses.
   [[nodiscard]] static Shape broadcast_shape(const std::string& name, const std::vector<Value>& operands);
   /// Dimensions in the storage order of the first operand that has all of them, else in natural order.
   [[nodiscard]] static std::vector<int> order_of(const Shape& shape, const std::vector<Value>& operands);
@@ -145,13 +148,10 @@ class Emitter {
 #include <numeric>
 #include <stdexcept>
 
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/program/operators/layout.hpp"
 
 namespace tunewright::networks::onnx::detail {
-
-TUNEWRIGHT_INLINE std::int64_t product(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-}
 
 /// Row-major position in storage of the element at row-major position `flat` of the shape.
 TUNEWRIGHT_INLINE std::size_t stored_place(const Value& value, const Shape& stored, std::int64_t flat) {
@@ -201,7 +201,7 @@ TUNEWRIGHT_INLINE std::vector<std::pair<std::size_t, std::size_t>> common_stretc
 
 namespace tunewright::networks::onnx {
 
-TUNEWRIGHT_INLINE std::int64_t Value::elements() const { return detail::product(shape); }
+TUNEWRIGHT_INLINE std::int64_t Value::elements() const { return checked_elements(shape, "a value"); }
 
 TUNEWRIGHT_INLINE std::vector<int> natural_order(std::size_t rank) {
   std::vector<int> order(rank);
@@ -272,6 +272,8 @@ TUNEWRIGHT_INLINE Shape Emitter::broadcast_shape(const std::string& name, const 
       }
     }
   }
+  // Repeats take no memory, so that nothing else limits how often a file repeats what is repeated already.
+  (void)checked_elements(shape, name + ": a result");
   return shape;
 }
 
@@ -359,7 +361,7 @@ TUNEWRIGHT_INLINE Tensor Emitter::stored(const Value& value, const std::vector<i
 
 TUNEWRIGHT_INLINE Value Emitter::reshape(const Value& value, const Shape& shape) {
   if (value.shape == shape) return value;
-  if (detail::product(shape) != value.elements()) {
+  if (checked_elements(shape, "reshape: a result") != value.elements()) {
     program::operators::detail::refuse("reshape", program::operators::detail::shape_text(value.shape) + " and " +
                                                       program::operators::detail::shape_text(shape) +
                                                       " differ in their number of elements");

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/onnx_models.hpp"
@@ -131,6 +133,37 @@ TEST_CASE("indices and exponents that depend on inputs name the node and what to
   CHECK(contains(refusal(model), "they are not evenly spaced and ascending; use Slice or Split"));
 }
 
+TEST_CASE("indices are counted from either end, whole and inside") {
+  const auto picking = [](const networks::onnx::SharedArray& indices, const char* op, bool known) {
+    Model model = onnx_model({3}, {onnx_node(op, {known ? "w" : "x", "i"}, known ? "p" : "y")});
+    if (known) model.nodes.push_back(onnx_node("Add", {"p", "x"}, "y"));
+    model.constants = {{"i", indices}, {"w", onnx_floats("w", {3}, {4, 5, 6})}};
+    return model;
+  };
+  const std::vector<float> x{1, 2, 3};
+  CHECK(onnx_result(picking(onnx_ints("i", {-2, 2}), "Gather", false), x) == std::vector<float>{2, 3});
+  CHECK(onnx_result(picking(onnx_ints("i", {-1, 1, -3}), "Gather", true), x) == std::vector<float>{7, 7, 7});
+  CHECK(onnx_result(picking(onnx_ints("i", {-1, 1, -3}), "GatherElements", true), x) == std::vector<float>{7, 7, 7});
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const auto& [op, known] : {std::pair{"Gather", false}, {"Gather", true}, {"GatherElements", true}}) {
+    CHECK(contains(refusal(picking(onnx_ints("i", {3}), op, known)), "index 3 is beyond the 3 elements"));
+    CHECK(contains(refusal(picking(onnx_ints("i", {-4}), op, known)), "index -4 is beyond the 3 elements"));
+    for (const float index : {0.5F, infinity, -1e30F}) {
+      CHECK(contains(refusal(picking(onnx_floats("i", {1}, {index}), op, known)),
+                     "indices has the element " + std::to_string(index) + "; give whole numbers of at most 2^53"));
+    }
+  }
+  CHECK(contains(refusal(picking(onnx_ints("i", {}), "Gather", false)), "there are none; tensors have at least one"));
+}
+
+TEST_CASE("picking nothing takes no time, whatever else there is") {
+  // No elements, in 2^50 rows.
+  Model model = onnx_model({1}, {onnx_node("Gather", {"w", "zero"}, "a", {{"axis", std::int64_t{1}}}),
+                                 onnx_node("Size", {"a"}, "s"), onnx_node("Expand", {"x", "s"}, "y")});
+  model.constants = {{"w", onnx_floats("w", {std::int64_t{1} << 50, 1, 0}, {})}, {"zero", onnx_ints("zero", {0})}};
+  CHECK(contains(refusal(model), "the shape has an extent of 0; give at least 1"));
+}
+
 TEST_CASE("weights of another shape are told with the node that reads them") {
   Model model = onnx_model({1, 3, 8, 8}, {onnx_node("Conv", {"x", "w"}, "y")});
   model.constants = {{"w", onnx_floats("w", {4, 2, 3, 3}, {})}};
@@ -164,7 +197,7 @@ TEST_CASE("models that would take memory or time without end are refused") {
   model.constants = {{"s", onnx_ints("s", {1 << 20, 1 << 20})}};
   CHECK(contains(refusal(model), "is beyond options.most_tensor_bytes"));
   model.constants = {{"s", onnx_ints("s", {std::int64_t{1} << 40, std::int64_t{1} << 40})}};
-  CHECK(contains(refusal(model), "the shape has more than 2^53 elements"));
+  CHECK(contains(refusal(model), "has more than 2^53 elements"));
   model = onnx_model({1 << 20, 1 << 20, 1 << 20}, {onnx_node("Relu", {"x"}, "y")});
   CHECK(contains(refusal(model), "2^53"));
   // Repeats of one number cost nothing until somebody wants them one after the other.
@@ -185,6 +218,22 @@ TEST_CASE("models that would take memory or time without end are refused") {
   CHECK(contains(refusal(model), "from 1 to 2^24 are possible"));
 }
 
+TEST_CASE("repeats of repeats that 64 bits do not count are refused") {
+  // 2^64 elements, which wrap around to none: an array of them would be read behind its end.
+  Model model = onnx_model({1}, {onnx_node("Expand", {"one", "s"}, "a"), onnx_node("Expand", {"a", "t"}, "b"),
+                                 onnx_node("Gather", {"b", "zero"}, "c"), onnx_node("Add", {"c", "x"}, "y")});
+  model.constants = {{"one", onnx_floats("one", {1, 1}, {1})},
+                     {"s", onnx_ints("s", {std::int64_t{1} << 40, 1})},
+                     {"t", onnx_ints("t", {1, std::int64_t{1} << 24})},
+                     {"zero", onnx_ints("zero", {0})}};
+  CHECK(contains(refusal(model),
+                 "node 'the Expand' (Expand): expand: a result of shape [1099511627776, 16777216] has "
+                 "more than 2^53 elements; give smaller extents"));
+  model = onnx_model({1}, {onnx_node("ConstantOfShape", {"s"}, "a"), onnx_node("Add", {"a", "x"}, "y")});
+  model.constants = {{"s", onnx_ints("s", {std::int64_t{1} << 40, std::int64_t{1} << 24})}};
+  CHECK(contains(refusal(model), "has more than 2^53 elements"));
+}
+
 TEST_CASE("an output that no operator computes is refused where something reads it") {
   Model model = onnx_model({2}, {onnx_node("Relu", {"x"}, "y")});
   model.nodes[0].outputs.push_back("more");
@@ -194,6 +243,26 @@ TEST_CASE("an output that no operator computes is refused where something reads 
   model.nodes.push_back(onnx_node("Abs", {"more"}, "z"));
   model.outputs = {"z"};
   CHECK(contains(refusal(model), "node 'the Abs' (Abs): it reads 'more', an output that no operator here computes"));
+}
+
+TEST_CASE("the largest integer of a constant node means as far as there is") {
+  using networks::onnx::AttributeValue;
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+  const std::vector<float> x{1, 2, 3, 4};
+  const auto sliced = [&](std::int64_t from, std::int64_t to) {
+    const Model model =
+        onnx_model({4}, {onnx_node("Constant", {}, "from", {{"value_ints", AttributeValue(Ints{from})}}),
+                         onnx_node("Constant", {}, "to", {{"value_ints", AttributeValue(Ints{to})}}),
+                         onnx_node("Slice", {"x", "from", "to"}, "y")});
+    return onnx_result(model, x);
+  };
+  CHECK(sliced(1, most) == std::vector<float>{2, 3, 4});
+  CHECK(sliced(least, 2) == std::vector<float>{1, 2});
+  // One number alone, of which a minimum makes the extent.
+  const Model model = onnx_model(
+      {4}, {onnx_node("Constant", {}, "far", {{"value_int", AttributeValue(most)}}), onnx_node("Shape", {"x"}, "s"),
+            onnx_node("Min", {"far", "s"}, "e"), onnx_node("Reshape", {"x", "e"}, "y")});
+  CHECK(onnx_result(model, x) == x);
 }
 
 TEST_CASE("diagonals beyond the corners keep all or nothing, however far they are") {

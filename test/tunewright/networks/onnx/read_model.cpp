@@ -135,11 +135,17 @@ TEST_CASE("weights that do not fit their shape, or are no numbers, are refused")
   weight.add_float_data(1);
   weight.add_float_data(NAN);
   CHECK(contains(refusal(model), "element 1 of tensor 'w' is not a number (NaN)"));
-  weight.set_dims(0, std::int64_t{1} << 60);
+  weight.set_dims(0, std::int64_t{1} << 50);
   CHECK(contains(refusal(model), "the file has no more than"));
   weight.set_dims(0, -2);
-  CHECK(contains(refusal(model), "tensor 'w' has an extent of -2"));
-  weight.set_dims(0, 2);
+  CHECK(contains(refusal(model), "tensor 'w' of shape [-2] has a negative extent"));
+  // No elements, and products of the first extents that 64 bits do not hold.
+  weight.set_dims(0, std::int64_t{1} << 40);
+  weight.add_dims(std::int64_t{1} << 40);
+  weight.add_dims(0);
+  CHECK(contains(refusal(model), "tensor 'w' of shape [1099511627776, 1099511627776, 0] has more than 2^53 elements"));
+  weight.clear_dims();
+  weight.add_dims(2);
   weight.set_data_type(onnx::TensorProto::STRING);
   CHECK(contains(refusal(model), "tensor 'w' has elements of type number 8, which tensor programs do not have"));
 }

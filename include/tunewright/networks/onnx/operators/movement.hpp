@@ -17,6 +17,7 @@ void add_movement(Operators& operators);
 #include <cmath>
 #include <limits>
 
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/networks/onnx/operators/matrices.hpp"
 #include "tunewright/program/operators/layout.hpp"
 
@@ -119,12 +120,8 @@ TUNEWRIGHT_INLINE std::vector<Value> expand(Emitter&, const Call& call) {
   const Value& x = call.input(0);
   Value wanted;
   wanted.shape = call.known_integers(1, "shape");
-  double elements = 1;
-  for (const std::int64_t extent : wanted.shape) {
+  for (const std::int64_t extent : wanted.shape)
     if (extent < 1) call.refuse("the shape has an extent of " + std::to_string(extent) + "; give at least 1");
-    elements *= static_cast<double>(extent);
-  }
-  if (elements > 0x1p53) call.refuse("the shape has more than 2^53 elements");
   return {stretched(x, Emitter::broadcast_shape("expand", {x, wanted}))};
 }
 
@@ -277,16 +274,25 @@ TUNEWRIGHT_INLINE std::optional<TensorId> graph_input(Emitter& emitter, const Va
   return id;
 }
 
-TUNEWRIGHT_INLINE Value gathered_parts(Emitter& emitter, const Call& call, const Value& x, std::size_t axis,
-                                       const Value& picked) {
-  std::vector<std::int64_t> places;
-  for (const double number : known_elements(picked)) {
-    const auto place = static_cast<std::int64_t>(number);
+/// The known indices of a call into dimension `axis` of `x`, counted from its start. Throws `std::invalid_argument` for
+/// those beyond it.
+TUNEWRIGHT_INLINE std::vector<std::int64_t> known_places(const Call& call, const Value& x, std::size_t axis) {
+  std::vector<std::int64_t> places = call.known_integers(1, "indices");
+  for (std::int64_t& place : places) {
     if (place < -x.shape[axis] || place >= x.shape[axis]) {
       call.refuse("index " + std::to_string(place) + " is beyond the " + std::to_string(x.shape[axis]) +
                   " elements of dimension " + std::to_string(axis));
     }
-    places.push_back(place < 0 ? place + x.shape[axis] : place);
+    if (place < 0) place += x.shape[axis];
+  }
+  return places;
+}
+
+TUNEWRIGHT_INLINE Value gathered_parts(Emitter& emitter, const Call& call, const Value& x, std::size_t axis,
+                                       const Value& picked) {
+  const std::vector<std::int64_t> places = known_places(call, x, axis);
+  if (places.empty()) {
+    call.unsupported("indices", "there are none", "tensors have at least one element here; leave the node out");
   }
   const std::int64_t step = places.size() > 1 ? places[1] - places[0] : 1;
   for (std::size_t p = 1; p < places.size(); ++p) {
@@ -305,25 +311,19 @@ TUNEWRIGHT_INLINE Value gathered_parts(Emitter& emitter, const Call& call, const
 /// Elements of known values at known positions.
 TUNEWRIGHT_INLINE Value gathered_known(const Call& call, const Value& x, std::size_t axis, const Value& picked) {
   const reference::Array from = in_natural_order(x);
-  const std::vector<double> places = known_elements(picked);
+  const std::vector<std::int64_t> places = known_places(call, x, axis);
   Shape shape(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis));
-  const std::int64_t outer = product(shape);
+  const std::int64_t outer = checked_elements(shape);
   shape.insert(shape.end(), picked.shape.begin(), picked.shape.end());
   const Shape behind(x.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.shape.end());
   shape.insert(shape.end(), behind.begin(), behind.end());
-  const std::int64_t inner = product(behind);
+  const std::int64_t inner = checked_elements(behind);
   const double elements = static_cast<double>(outer) * static_cast<double>(places.size()) * static_cast<double>(inner);
   if (elements > 0x1p30) call.refuse("it picks " + std::to_string(elements) + " elements; 2^30 are possible");
   reference::Array result(x.type, shape);
   std::size_t next = 0;
-  for (std::int64_t o = 0; o < outer; ++o) {
-    for (const double number : places) {
-      auto place = static_cast<std::int64_t>(number);
-      if (place < 0) place += x.shape[axis];
-      if (place < 0 || place >= x.shape[axis]) {
-        call.refuse("index " + std::to_string(place) + " is beyond the " + std::to_string(x.shape[axis]) +
-                    " elements of dimension " + std::to_string(axis));
-      }
+  for (std::int64_t o = 0; next < result.size(); ++o) {
+    for (const std::int64_t place : places) {
       for (std::int64_t k = 0; k < inner; ++k)
         result.set(next++, from.get(static_cast<std::size_t>((o * x.shape[axis] + place) * inner + k)));
     }
@@ -342,7 +342,7 @@ TUNEWRIGHT_INLINE std::vector<Value> gather_elements(Emitter&, const Call& call)
   if (x.shape.size() != picked.shape.size()) call.refuse("data and indices differ in rank");
   const std::size_t axis = call.dimension(call.whole("axis", 0), x.shape.size());
   const reference::Array from = in_natural_order(x);
-  const std::vector<double> places = known_elements(picked);
+  const std::vector<std::int64_t> places = known_places(call, x, axis);
   reference::Array result(x.type, picked.shape);
   for (std::size_t flat = 0; flat < places.size(); ++flat) {
     auto rest = static_cast<std::int64_t>(flat);
@@ -351,9 +351,8 @@ TUNEWRIGHT_INLINE std::vector<Value> gather_elements(Emitter&, const Call& call)
     for (std::size_t d = x.shape.size(); d-- > 0;) {
       std::int64_t index = rest % picked.shape[d];
       rest /= picked.shape[d];
-      if (d == axis) index = static_cast<std::int64_t>(places[flat]);
-      if (index < 0) index += x.shape[d];
-      if (index < 0 || index >= x.shape[d]) {
+      if (d == axis) index = places[flat];
+      if (index >= x.shape[d]) {
         call.refuse("index " + std::to_string(index) + " is beyond the " + std::to_string(x.shape[d]) +
                     " elements of dimension " + std::to_string(d));
       }
@@ -396,12 +395,9 @@ TUNEWRIGHT_INLINE std::vector<Value> size_of(Emitter&, const Call& call) {
 
 TUNEWRIGHT_INLINE std::vector<Value> filled(Emitter&, const Call& call) {
   Shape shape = call.known_integers(0, "input");
-  double elements = 1;
-  for (const std::int64_t extent : shape) {
+  for (const std::int64_t extent : shape)
     if (extent < 1) call.unsupported("input", "an extent is " + std::to_string(extent), "leave the empty tensor out");
-    elements *= static_cast<double>(extent);
-  }
-  if (elements > 0x1p53) call.refuse("the shape has more than 2^53 elements");
+  (void)checked_elements(shape, "a result");
   const SharedArray given = call.attribute<SharedArray>("value", nullptr);
   reference::Array value(given ? given->array.type() : ScalarType::Float32, {1});
   if (given && given->array.size() != 1) call.refuse("attribute 'value' has more than one element");
