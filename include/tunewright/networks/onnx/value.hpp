@@ -122,8 +122,8 @@ class Emitter {
   [[nodiscard]] const std::map<TensorId, SharedArray>& constants() const noexcept { return constants_; }
   [[nodiscard]] const std::vector<Lookup>& lookups() const noexcept { return lookups_; }
 
-  /// The shape to which all operands broadcast. Throws `std::invalid_argument` with `name` if there is none, or one that
-  /// `checked_elements` refuses.
+  /// The shape to which all operands broadcast. Throws `std::invalid_argument` with `name` if there is none, or one
+  /// that `checked_elements` refuses.
   [[nodiscard]] static Shape broadcast_shape(const std::string& name, const std::vector<Value>& operands);
   /// Dimensions in the storage order of the first operand that has all of them, else in natural order.
   [[nodiscard]] static std::vector<int> order_of(const Shape& shape, const std::vector<Value>& operands);
