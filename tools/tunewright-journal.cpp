@@ -18,6 +18,7 @@
 #include "tunewright/core/hash.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
+#include "tunewright/data/last_line.hpp"
 #include "tunewright/data/merge_journals.hpp"
 #include "tunewright/data/npz.hpp"
 #include "tunewright/data/record_json.hpp"
@@ -119,7 +120,9 @@ int verify(std::span<const std::string> paths) {
       if (entry.described_line != 0 && !index.description(task))
         tell({{static_cast<std::size_t>(entry.described_line), "the task described is another than the line says"}});
     }
-    const bool cut = index.ends_within_a_line();
+    const data::LastLine last = data::last_line_of(index);
+    records += last.record ? 1 : 0;
+    const bool cut = !last.bad.empty();
     std::printf("%s: %llu lines, %zu records of %zu tasks, %zu of them failed; %zu bad lines, %zu keys come twice%s\n",
                 path.c_str(), static_cast<unsigned long long>(index.lines()), records, index.tasks().size(), failed,
                 bad, twice, cut ? "; the last line is cut short" : "");

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs every study that was built and makes tables and figures of the results.
 #
-#   bench/study/run_all.sh DATA OUT [option of the studies...]
+#   bench/study/run_all.sh DATA OUT [option of every study...]
 #
 # DATA is the folder of the recorded data (docs/studies/README.md names the sources). OUT gets <study>.json and, by
 # `report`, <study>.md, <study>.dat and <study>.gp, which gnuplot draws as <study>.svg; OUT/<study>/tasks.1-of-1.jsonl has
@@ -37,6 +37,7 @@ options_of() {
     study_models_networks) echo --records=30 --tasks=20 --first_tasks=5 --seeds=2 ;;
     study_networks) echo --threads=2 --recipes=AnsorQuick,PrunerQuick,DraftAndTrees,MoaPrunerQuick ;;
     study_pruning) echo --records=100 ;;
+    study_schedulers) echo --threads=2 --schedulers=Gradient,Bandit ;;
     study_schedules) echo --threads=2 --recipes=AnsorQuick,PrunerQuick,NoDraft,DraftAndTrees,NoDataflow,MoaPrunerQuick,TlpQuick ;;
     study_draft_and_trees) echo --threads=2 ;;
     study_transfer) echo --source=2048 ;;

@@ -11,7 +11,7 @@
 //
 // Each task has `--trials` (48) in rounds of `--batch` (8). Round-robin takes all trials; another scheduler stops as
 // soon as the sum of occurrences times best latency is no more than with what round-robin ended, at the latest after
-// twice its trials. Fractions are those of trials, 2 where the latency was not reached.
+// twice its trials. Fractions are those of trials, 2 where the latency was not reached. OUT keeps finished searches.
 //
 // No option of a scheduler was chosen on these networks: all are those of the papers.
 
@@ -25,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -35,6 +36,7 @@
 #include "../known_networks.hpp"
 #include "chosen_machine.hpp"
 #include "network_layers.hpp"
+#include "task_results.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/simulated.hpp"
 #include "tunewright/multi_task_tuner.hpp"
@@ -111,41 +113,47 @@ Ended search(const SearchedNetwork& network, std::uint64_t seed, const Settings&
   return {run.status.trials, run.end_to_end().value_or(Seconds(std::numeric_limits<double>::infinity())).count()};
 }
 
-/// Fractions of a scheduler: [network][seed].
-using Fractions = std::map<std::string, std::vector<double>>;
-
 /// Searches of networks by a recipe, each with the search by round-robin that it is compared with.
 template <class Recipe>
 class Schedulers {
  public:
-  Schedulers(std::vector<SearchedNetwork> networks, Settings settings)
-      : networks_(std::move(networks)), settings_(settings) {}
+  Schedulers(std::vector<SearchedNetwork> networks, Settings settings, study::Options options)
+      : networks_(std::move(networks)), settings_(settings), options_(std::move(options)) {}
 
   [[nodiscard]] const std::vector<SearchedNetwork>& networks() const { return networks_; }
 
   template <class Scheduler>
   void add(const std::string& scheduler, const SearchedNetwork& network, std::uint64_t seed) {
-    study::add(scheduler, network.name, seed, [this, scheduler, &network, seed](benchmark::State& state) {
+    names_.insert(scheduler);
+    study::add_of_tasks(options_, scheduler, network.name, seed, [this, scheduler, &network, seed](benchmark::State&) {
       const std::size_t trials = settings_.trials_per_task * network.tasks.size();
       const Ended& reference = round_robin(network, seed, trials);
       const Ended ended = search<Recipe, Scheduler>(network, seed, settings_, 2 * trials, reference.latency_s);
       const bool reached = ended.latency_s <= reference.latency_s;
       const double fraction = static_cast<double>(ended.trials) / static_cast<double>(trials);
-      fractions_[scheduler][network.name].push_back(fraction);
-      state.counters["fraction"] = fraction;
-      state.counters["reached"] = reached ? 1 : 0;
-      state.counters["round_robin_ms"] = 1e3 * reference.latency_s;
       std::fprintf(stderr, "%s %s seed %llu: %.3f of %zu trials%s, %.4g ms\n", scheduler.c_str(), network.name.c_str(),
                    static_cast<unsigned long long>(seed), fraction, trials, reached ? "" : ", not reached",
                    1e3 * reference.latency_s);
+      return study::TaskCounters{{"fraction", {{network.name, fraction}}},
+                                 {"reached", {{network.name, reached ? 1.0 : 0.0}}},
+                                 {"round_robin_ms", {{network.name, 1e3 * reference.latency_s}}}};
     });
   }
 
-  /// Geometric means over networks and seeds, with intervals at 95 % over both.
+  /// Geometric means over networks and seeds, with intervals at 95 % over both, of all finished runs by these options.
   void print() const {
-    for (const auto& [scheduler, of_network] : fractions_) {
+    std::map<std::string, std::map<std::string, std::map<std::uint64_t, double>>>
+        fractions;  // scheduler, network, seed
+    for (const study::FinishedRun& run : study::finished_runs(options_.out).all()) {
+      if (names_.contains(run.subject) && run.conditions == study::conditions_of(options_))
+        fractions[run.subject][run.data][run.seed] = run.counters.at("fraction").at(run.data);
+    }
+    for (const auto& [scheduler, of_network] : fractions) {
       std::vector<std::vector<double>> ratios;
-      for (const auto& [network, of_seed] : of_network) ratios.push_back(of_seed);
+      for (const auto& [network, of_seed] : of_network) {
+        std::vector<double>& seeds = ratios.emplace_back();
+        for (const auto& [seed, fraction] : of_seed) seeds.push_back(fraction);
+      }
       if (ratios.size() < 2 && ratios.front().size() < 3) continue;
       const study::Interval all = study::geometric_mean_over_tasks(ratios, Rng(0));
       std::printf("%s reaches what round-robin ends with in %.3f [%.3f, %.3f] of its trials\n", scheduler.c_str(),
@@ -162,8 +170,9 @@ class Schedulers {
 
   std::vector<SearchedNetwork> networks_;
   Settings settings_;
+  study::Options options_;
+  std::set<std::string> names_;  ///< of the schedulers that are searched
   std::map<std::pair<std::string, std::uint64_t>, Ended> round_robin_;
-  std::map<std::string, Fractions> fractions_;
 };
 
 std::vector<SearchedNetwork> networks_on(const Target& target, const measurers::OrcJit&, const std::string& chosen) {
@@ -187,11 +196,17 @@ std::vector<SearchedNetwork> networks_on(const Target& target, const measurers::
 
 template <class Recipe>
 void add_searches(Schedulers<Recipe>& schedulers, const study::Options& options) {
-  const std::vector<std::string> chosen = study::command_line::names(options.text("schedulers", ""));
+  const std::string all = "Gradient,GradientOfGroups,Bandit,FlopsFirst";
+  const std::vector<std::string> chosen = study::command_line::names(options.text("schedulers", all));
+  for (const std::string& name : chosen) {
+    const std::vector<std::string> known = study::command_line::names(all);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw std::invalid_argument("--schedulers: there is no '" + name + "'; give some of " + all);
+  }
   for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
     for (const SearchedNetwork& network : schedulers.networks()) {
       const auto add = [&]<class Scheduler>(std::type_identity<Scheduler>, const std::string& name) {
-        if (chosen.empty() || std::find(chosen.begin(), chosen.end(), name) != chosen.end())
+        if (std::find(chosen.begin(), chosen.end(), name) != chosen.end())
           schedulers.template add<Scheduler>(name, network, seed);
       };
       add(std::type_identity<schedulers::Gradient>(), "Gradient");
@@ -222,9 +237,9 @@ int main(int argc, char** argv) {
         bench::with_chosen_machine(options, [&](const Target& target, const auto& measurer) {
           std::vector<SearchedNetwork> networks = networks_on(target, measurer, options.text("networks", ""));
           if constexpr (study::HasOwnClock<std::remove_cvref_t<decltype(measurer)>>)
-            add_searches(simulated.emplace(std::move(networks), settings), options);
+            add_searches(simulated.emplace(std::move(networks), settings, options), options);
           else
-            add_searches(real.emplace(std::move(networks), settings), options);
+            add_searches(real.emplace(std::move(networks), settings, options), options);
         });
       });
   if (real) real->print();

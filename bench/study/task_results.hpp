@@ -100,7 +100,8 @@ inline void from_line(const std::string& line, FinishedRun& run, std::string& st
 inline std::string conditions_of(const Options& options) {
   std::string text = "tasks=" + std::to_string(options.tasks) + " threads=" + std::to_string(options.threads);
   for (const auto& [name, value] : options.others)
-    if (name != "only" && name != "part" && name != "minutes") text += " " + name + "=" + value;
+    if (name != "only" && name != "part" && name != "minutes" && name != "networks" && name != "schedulers")
+      text += " " + name + "=" + value;
   return text;
 }
 

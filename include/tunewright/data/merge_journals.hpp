@@ -39,7 +39,6 @@ MergeReport merge_journals(std::span<const std::string> inputs, const std::strin
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -51,41 +50,12 @@ MergeReport merge_journals(std::span<const std::string> inputs, const std::strin
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
-#include "tunewright/data/bad_line.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
+#include "tunewright/data/last_line.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/replaced_file.hpp"
 #include "tunewright/data/task_json.hpp"
-
-namespace tunewright::data::merge_journals_detail {
-
-/// What the text after the last complete line of a journal is; an index does not cover it.
-struct LastLine {
-  std::optional<std::uint64_t> task;
-  std::optional<Record> record;
-  std::optional<Task> description;
-  std::vector<BadLine> bad;
-};
-inline LastLine last_line_of(const JournalIndex& index) {
-  LastLine last;
-  const std::string text = index.last_text();
-  if (text.empty()) return last;
-  try {
-    if (describes_task(text)) {
-      last.description = task_from_line(text);
-      last.task = stable_hash(*last.description);
-    } else {
-      last.record = from_line(text);
-      last.task = last.record->task;
-    }
-  } catch (const std::exception&) {
-    last.bad.push_back({static_cast<std::size_t>(index.lines()) + 1, std::string(cut_short)});
-  }
-  return last;
-}
-
-}  // namespace tunewright::data::merge_journals_detail
 
 namespace tunewright::data {
 
@@ -100,7 +70,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
   };
 
   std::vector<JournalIndex> indexes;
-  std::vector<merge_journals_detail::LastLine> last_lines;
+  std::vector<LastLine> last_lines;
   std::vector<std::uintmax_t> sizes;
   std::set<std::uint64_t> tasks;
   for (const std::string& input : inputs) {
@@ -110,7 +80,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
     indexes.emplace_back(input);
     for (const auto& [task, entry] : indexes.back().tasks()) tasks.insert(task);
     note_bad(input, indexes.back().bad_lines());
-    last_lines.push_back(merge_journals_detail::last_line_of(indexes.back()));
+    last_lines.push_back(last_line_of(indexes.back()));
     if (last_lines.back().task) tasks.insert(*last_lines.back().task);
     note_bad(input, last_lines.back().bad);
   }
@@ -123,7 +93,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!described) described = indexes[i].description(task);
       JournalIndex::Found found = indexes[i].find(task);
-      if (merge_journals_detail::LastLine& last = last_lines[i]; last.task == task) {
+      if (LastLine& last = last_lines[i]; last.task == task) {
         if (!described) described = std::move(last.description);
         if (last.record) found.records.push_back(*std::move(last.record));
       }

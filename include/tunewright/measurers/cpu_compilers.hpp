@@ -43,7 +43,7 @@ namespace tunewright::measurers {
 TUNEWRIGHT_INLINE const CpuCompileTeam::Compilers& CpuCompilers::at_least(std::size_t count, const Target& target,
                                                                           const codegen::CompileOptions& options) {
   CpuCompileTeam::Compilers& compilers =
-      known_[StableHash().add(stable_hash(target)).add(stable_hash(options)).value()];
+      known_[StableHash().add(stable_hash(target)).add(stable_hash(options)).add(unsigned{options.verify}).value()];
   while (compilers.size() < count) compilers.push_back(std::make_unique<codegen::LlvmCompiler>(target, options));
   return compilers;
 }

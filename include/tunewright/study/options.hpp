@@ -36,7 +36,7 @@ struct Plan {
 ///   --reference=A      the recipe that others are compared with, default the first one
 ///   --tasks=N          maximum number of tasks, if a study has more
 ///   --threads=N        threads of a search
-///   --minutes=N        studies that are no searches begin no part later than that
+///   --minutes=N        studies that keep their results part by part begin no part later than that
 ///   --report           no search: tables and figures of finished searches
 ///   --name=value       the study's own
 struct Options {
@@ -49,20 +49,24 @@ struct Options {
   unsigned threads = 0;                            ///< 0: the study's own choice
   bool report_only = false;
   std::map<std::string, std::string> others{};
+  std::optional<std::vector<std::string>> known{};  ///< `Plan::options`; reading another is a `std::logic_error`
 
   [[nodiscard]] unsigned threads_or(unsigned otherwise) const { return threads == 0 ? otherwise : threads; }
   [[nodiscard]] std::string text(const std::string& name, std::string otherwise) const {
-    const auto found = others.find(name);
+    const auto found = find(name);
     return found == others.end() ? std::move(otherwise) : found->second;
   }
   [[nodiscard]] std::size_t number(const std::string& name, std::size_t otherwise) const {
-    const auto found = others.find(name);
+    const auto found = find(name);
     return found == others.end() ? otherwise : parse(name, found->second);
   }
   /// Like `number`, for small counts: threads, steps.
   [[nodiscard]] unsigned few(const std::string& name, unsigned otherwise) const {
-    const auto found = others.find(name);
+    const auto found = find(name);
     return found == others.end() ? otherwise : parse<unsigned>(name, found->second);
+  }
+  [[nodiscard]] bool knows(const std::string& name) const {
+    return !known || name == "minutes" || std::find(known->begin(), known->end(), name) != known->end();
   }
 
   /// Throws `std::invalid_argument` unless the value is a count that fits `Count`.
@@ -75,6 +79,12 @@ struct Options {
                                   std::to_string(std::numeric_limits<Count>::max()));
     }
     return count;
+  }
+
+ private:
+  [[nodiscard]] std::map<std::string, std::string>::const_iterator find(const std::string& name) const {
+    if (!knows(name)) throw std::logic_error("the study reads --" + name + ", which its Plan::options does not list");
+    return others.find(name);
   }
 };
 
@@ -102,19 +112,17 @@ inline void read_shard(const std::string& value, Options& options) {
 }
 
 /// Throws `std::invalid_argument` unless the study has an option of that name.
-inline void require_known(const std::string& name, const std::string& value, const Plan& plan) {
-  if (!plan.options || name == "minutes" ||
-      std::find(plan.options->begin(), plan.options->end(), name) != plan.options->end())
-    return;
+inline void require_known(const std::string& name, const std::string& value, const Options& options) {
+  if (options.knows(name)) return;
   std::string own;
-  for (const std::string& known : *plan.options) own += ", --" + known;
-  throw std::invalid_argument("--" + name + "=" + value + ": study " + plan.name +
-                              " has no such option; give --out, --data, --seeds, --first_seed, --shard, --recipes, "
-                              "--problems, --reference, --tasks, --threads, --minutes" +
+  for (const std::string& known : *options.known) own += ", --" + known;
+  throw std::invalid_argument("--" + name + "=" + value +
+                              ": the study has no such option; give --out, --data, --seeds, --first_seed, --shard, "
+                              "--recipes, --problems, --reference, --tasks, --threads, --minutes" +
                               own);
 }
 
-inline void read(const std::string& name, const std::string& value, const Plan& plan, Options& options) {
+inline void read(const std::string& name, const std::string& value, Options& options) {
   if (name == "out")
     options.out = value;
   else if (name == "data")
@@ -136,7 +144,7 @@ inline void read(const std::string& name, const std::string& value, const Plan& 
   else if (name == "threads")
     options.threads = Options::parse<unsigned>(name, value);
   else
-    require_known(name, value, plan), options.others[name] = value;
+    require_known(name, value, options), options.others[name] = value;
 }
 
 }  // namespace command_line
@@ -144,7 +152,7 @@ inline void read(const std::string& name, const std::string& value, const Plan& 
 /// Removes the study's options from the command line and leaves those of Google Benchmark. Throws
 /// `std::invalid_argument` for a value out of range and for an option that the study does not have.
 inline Options take_options(int& argc, char** argv, const Plan& plan) {
-  Options options{.out = "results-" + plan.name, .seeds = plan.seeds};
+  Options options{.out = "results-" + plan.name, .seeds = plan.seeds, .known = plan.options};
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -155,7 +163,7 @@ inline Options take_options(int& argc, char** argv, const Plan& plan) {
              equals == std::string_view::npos)
       argv[kept++] = argv[i];
     else
-      command_line::read(std::string(word.substr(2, equals - 2)), std::string(word.substr(equals + 1)), plan, options);
+      command_line::read(std::string(word.substr(2, equals - 2)), std::string(word.substr(equals + 1)), options);
   }
   argc = kept;
   return options;

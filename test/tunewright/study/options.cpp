@@ -68,9 +68,12 @@ TEST_CASE("values out of range are named") {
 TEST_CASE("an option that the study does not have is refused where it lists its own") {
   const study::Plan plan{.name = "mine", .options = {{"batch", "trials"}}};
   Line known({"--batch=3", "--minutes=5", "--seeds=2", "--benchmark_filter=a"});
-  CHECK(known.options(plan).number("batch", 1) == 3);
+  const study::Options options = known.options(plan);
+  CHECK(options.number("batch", 1) == 3);
+  CHECK(options.number("trials", 7) == 7);
+  CHECK_THROWS_WITH_AS((void)options.number("trial", 7), doctest::Contains("reads --trial"), std::logic_error);
   Line misspelt({"--seed=3"});
-  CHECK_THROWS_WITH_AS((void)misspelt.options(plan), doctest::Contains("--seed=3: study mine has no such option"),
+  CHECK_THROWS_WITH_AS((void)misspelt.options(plan), doctest::Contains("--seed=3: the study has no such option"),
                        std::invalid_argument);
   Line again({"--batches=3"});
   CHECK_THROWS_WITH_AS((void)again.options(plan), doctest::Contains("--minutes, --batch, --trials"),
