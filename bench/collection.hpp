@@ -27,6 +27,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/journal.hpp"
+#include "tunewright/data/replaced_file.hpp"
 #include "tunewright/graph.hpp"
 #include "tunewright/json/writer.hpp"
 #include "tunewright/stats/robust.hpp"
@@ -192,15 +193,15 @@ inline std::vector<IndexEntry> write_index(const std::filesystem::path& folder, 
     text += line;
     index.push_back(std::move(entry));
   }
-  const std::filesystem::path written = folder / "index.jsonl",
-                              draft = folder / ("index." + std::to_string(::getpid()));
+  const std::filesystem::path written = folder / "index.jsonl";
   std::ifstream before(written);
   std::string kept;
   for (std::string line; std::getline(before, line);)
     if (fresh.count(name_in(line)) == 0) kept += line + '\n';
   // Processes that share the folder may do so at a time; readers find one of their files whole.
-  std::ofstream(draft) << kept << text;
-  std::filesystem::rename(draft, written);
+  data::ReplacedFile file(written.string(), "." + std::to_string(::getpid()));
+  file.stream() << kept << text;
+  file.replace();
   return index;
 }
 

@@ -196,17 +196,13 @@ std::vector<SearchedNetwork> networks_on(const Target& target, const measurers::
 
 template <class Recipe>
 void add_searches(Schedulers<Recipe>& schedulers, const study::Options& options) {
-  const std::string all = "Gradient,GradientOfGroups,Bandit,FlopsFirst";
-  const std::vector<std::string> chosen = study::command_line::names(options.text("schedulers", all));
-  for (const std::string& name : chosen) {
-    const std::vector<std::string> known = study::command_line::names(all);
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw std::invalid_argument("--schedulers: there is no '" + name + "'; give some of " + all);
-  }
+  const std::vector<std::string> chosen = study::command_line::names(options.text("schedulers", ""));
+  std::set<std::string> known;
   for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
     for (const SearchedNetwork& network : schedulers.networks()) {
       const auto add = [&]<class Scheduler>(std::type_identity<Scheduler>, const std::string& name) {
-        if (std::find(chosen.begin(), chosen.end(), name) != chosen.end())
+        known.insert(name);
+        if (chosen.empty() || std::find(chosen.begin(), chosen.end(), name) != chosen.end())
           schedulers.template add<Scheduler>(name, network, seed);
       };
       add(std::type_identity<schedulers::Gradient>(), "Gradient");
@@ -214,6 +210,12 @@ void add_searches(Schedulers<Recipe>& schedulers, const study::Options& options)
       add(std::type_identity<schedulers::Bandit>(), "Bandit");
       add(std::type_identity<schedulers::FlopsFirst>(), "FlopsFirst");
     }
+  }
+  for (const std::string& name : chosen) {
+    if (known.contains(name)) continue;
+    std::string all;
+    for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
+    throw std::invalid_argument("--schedulers: there is no '" + name + "'; give some of " + all);
   }
 }
 

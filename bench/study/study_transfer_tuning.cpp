@@ -36,6 +36,7 @@
 #include "chosen_machine.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
+#include "tunewright/data/replaced_file.hpp"
 #include "tunewright/data/schedule_store.hpp"
 #include "tunewright/multi_task_tuner.hpp"
 #include "tunewright/networks/default_schedules.hpp"
@@ -64,13 +65,10 @@ class Curve {
     for (Point point; file >> point.elapsed_s >> point.latency_s;) points_.push_back(point);
   }
   void save(const std::filesystem::path& path) const {
-    const std::filesystem::path unfinished = path.string() + ".unfinished";
-    std::ofstream file(unfinished);
-    file.precision(17);
-    for (const Point& point : points_) file << point.elapsed_s << ' ' << point.latency_s << '\n';
-    file.close();
-    if (!file) throw std::runtime_error("cannot write '" + unfinished.string() + "'");
-    std::filesystem::rename(unfinished, path);
+    data::ReplacedFile file(path.string(), ".unfinished");
+    file.stream().precision(17);
+    for (const Point& point : points_) file.stream() << point.elapsed_s << ' ' << point.latency_s << '\n';
+    file.replace();
   }
 
   void on_round(const RunStatus& status) {

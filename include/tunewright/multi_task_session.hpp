@@ -44,15 +44,20 @@ class MultiTaskSession {
  public:
   using Config = typename Session<Recipe>::Config;
 
+  /// Consecutive candidates of a batch, which must outlive it.
+  struct Part {
+    std::size_t task = 0;
+    std::span<const Candidate<Config>> candidates{};
+  };
   /// Candidates of one task; none if every task is finished.
   struct Batch {
     std::size_t task = 0;  ///< position in the list of tasks
     typename Session<Recipe>::Batch candidates{};
     [[nodiscard]] bool empty() const noexcept { return candidates.empty(); }
-    [[nodiscard]] Batch part(std::size_t begin, std::size_t size) const {
-      const auto first = candidates.begin() + static_cast<std::ptrdiff_t>(begin);
-      return {task, {first, first + static_cast<std::ptrdiff_t>(size)}};
+    [[nodiscard]] Part part(std::size_t begin, std::size_t size) const {
+      return {task, std::span(candidates).subspan(begin, size)};
     }
+    operator Part() const noexcept { return part(0, candidates.size()); }  // NOLINT: all of it is a part, too
   };
 
   /// Throws `std::invalid_argument` for no task, a repeated task, and a weight that is not positive and finite.
@@ -104,13 +109,14 @@ class MultiTaskSession {
     return {};
   }
 
-  /// Lowers and measures a batch with the measurer of the recipe; `sink` receives each outcome as soon as it is known.
-  [[nodiscard]] std::vector<Outcome> measure(const Batch& batch, const OutcomeSink& sink = {}) {
+  /// Lowers and measures a batch, or some of it, with the measurer of the recipe; `sink` receives each outcome as soon
+  /// as it is known.
+  [[nodiscard]] std::vector<Outcome> measure(const Part& batch, const OutcomeSink& sink = {}) {
     return sessions_.at(batch.task).measure(batch.candidates, sink);
   }
 
-  /// Takes the outcomes of `batch`. Throws as `Session::tell` does.
-  void tell(const Batch& batch, std::span<const Outcome> outcomes) {
+  /// Takes the outcomes of a batch, or of some of it. Throws as `Session::tell` does.
+  void tell(const Part& batch, std::span<const Outcome> outcomes) {
     sessions_.at(batch.task).tell(batch.candidates, outcomes);
     note_rounds(batch.task);
   }

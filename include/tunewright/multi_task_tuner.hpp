@@ -118,7 +118,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
     while (!(stop = reason_to_stop(budget, session, status.elapsed, observers...))) {
       read_clock();
       const Seconds asked = status.elapsed;
-      auto batch = session.ask(std::min(budget.batch, budget.trials - session.trials()));
+      const auto batch = session.ask(std::min(budget.batch, budget.trials - session.trials()));
       if (batch.empty()) {
         stop = Stop::Exhausted;
         break;
@@ -127,12 +127,11 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
       read_clock();
       times.searching = status.elapsed - asked;
       const auto measure = [&](std::size_t begin, std::size_t size) {
-        const auto next = batch.part(begin, size);
-        auto some = session.measure(next, [&](std::size_t slot, const Outcome& outcome) {
+        auto some = session.measure(batch.part(begin, size), [&](std::size_t slot, const Outcome& outcome) {
           status.count(outcome);
           read_clock();
           if constexpr ((observers::SeesRecords<std::remove_reference_t<Observers>> || ...)) {
-            const Record record = times.taken_by(session.record(next, slot, outcome));
+            const Record record = times.taken_by(session.record(batch, begin + slot, outcome));
             (observers::record(observers, record, std::as_const(status)), ...);
           }
         });
@@ -140,9 +139,8 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
         return some;
       };
       const auto outcomes = measure_in_time(budget, status, batch.candidates.size(), measure);
-      batch = batch.part(0, outcomes.size());
       const Seconds measured = status.elapsed;
-      session.tell(batch, outcomes);
+      session.tell(batch.part(0, outcomes.size()), outcomes);
       ++status.rounds;
       status.rejected = rejected(session);
       status.network = status_of(session.tasks());

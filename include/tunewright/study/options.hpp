@@ -143,8 +143,10 @@ inline void read(const std::string& name, const std::string& value, Options& opt
     options.tasks = Options::parse(name, value);
   else if (name == "threads")
     options.threads = Options::parse<unsigned>(name, value);
-  else
-    require_known(name, value, options), options.others[name] = value;
+  else {
+    require_known(name, value, options);
+    options.others[name] = value;
+  }
 }
 
 }  // namespace command_line

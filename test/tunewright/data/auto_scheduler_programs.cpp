@@ -16,6 +16,21 @@
 using namespace tunewright;
 namespace ansor = data::ansor;
 
+namespace {
+
+/// A record of a log whose workload has another key.
+data::AutoSchedulerRecord record_of(const char* workload_key) {
+  data::AutoSchedulerLog log(support::data_file("bennu_x86_resnet18.json.gz"));
+  data::AutoSchedulerRecord record;
+  REQUIRE(log.next(record));
+  ansor::TaskInfo info = *record.task;
+  info.workload_key = workload_key;
+  record.task = std::make_shared<const ansor::TaskInfo>(info);
+  return record;
+}
+
+}  // namespace
+
 TEST_CASE("records of a log become a described dataset; GPU programs have their thread extents") {
   data::AutoSchedulerPrograms programs("V100");
   data::Dataset dataset;
@@ -42,12 +57,7 @@ TEST_CASE("records of a log become a described dataset; GPU programs have their 
 
 TEST_CASE("programs of unknown workloads have no rows until somebody says what they compute") {
   data::AutoSchedulerPrograms programs("x86");
-  data::AutoSchedulerLog log(support::data_file("bennu_x86_resnet18.json.gz"));
-  data::AutoSchedulerRecord record;
-  REQUIRE(log.next(record));
-  ansor::TaskInfo info = *record.task;
-  info.workload_key = R"(["nobody_knows", 1])";
-  record.task = std::make_shared<const ansor::TaskInfo>(info);
+  const data::AutoSchedulerRecord record = record_of(R"(["nobody_knows", 1])");
   FeatureBatch batch(features::per_statement::columns);
   programs.describe(record, batch);
   CHECK(batch.programs() == 1);
@@ -65,12 +75,7 @@ TEST_CASE("programs of unknown workloads have no rows until somebody says what t
 
 TEST_CASE("a workload whose numbers are refused is counted, and its programs have no rows") {
   data::AutoSchedulerPrograms programs("x86");
-  data::AutoSchedulerLog log(support::data_file("bennu_x86_resnet18.json.gz"));
-  data::AutoSchedulerRecord record;
-  REQUIRE(log.next(record));
-  ansor::TaskInfo info = *record.task;
-  info.workload_key = R"(["depthwise_conv2d_layer", 1, 4, 8, 8, 3, 3, 0, "SAME"])";
-  record.task = std::make_shared<const ansor::TaskInfo>(info);
+  const data::AutoSchedulerRecord record = record_of(R"(["depthwise_conv2d_layer", 1, 4, 8, 8, 3, 3, 0, "SAME"])");
   FeatureBatch batch(features::per_statement::columns);
   programs.describe(record, batch);
   CHECK(batch.programs() == 1);
