@@ -115,6 +115,7 @@ static void run_part(tunewright_part* body, void* context, int64_t count, int64_
 /* ---- 1. a team ---- */
 
 enum { helper_watch_ns = 100 * 1000, caller_watch_ns = 100 * 1000 * 1000 };
+enum { helper_stack_bytes = 8 << 20 }; /* kernels keep temporaries there; the system's default may be too little */
 
 struct helper {
   struct tunewright_team* team;
@@ -268,16 +269,20 @@ struct tunewright_team* tunewright_team_create(unsigned threads, const int* proc
   pthread_mutex_init(&team->turn, NULL);
   pthread_mutex_init(&team->bed, NULL);
   pthread_cond_init(&team->woken, NULL);
-  int error = 0;
+  pthread_attr_t attributes;
+  int error = pthread_attr_init(&attributes);
+  const int initialised = error == 0;
+  if (error == 0) error = pthread_attr_setstacksize(&attributes, helper_stack_bytes);
   while (error == 0 && team->started + 1 < threads) {
     struct helper* helper = &helpers[team->started];
     helper->team = team;
     helper->number = (int64_t)team->started + 1;
-    error = pthread_create(&helper->thread, NULL, help, helper);
+    error = pthread_create(&helper->thread, &attributes, help, helper);
     if (error != 0) break;
     ++team->started;
     if (processors != NULL) error = keep_to(helper->thread, processors[team->started % processor_count]);
   }
+  if (initialised) pthread_attr_destroy(&attributes);
   if (error == 0) return team;
   tunewright_team_destroy(team);
   errno = error;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -23,9 +26,14 @@ namespace tunewright {
 /// for the end, for a while before they sleep. A thread that spins for long yields its processor between two looks, for
 /// machines with more threads than processors.
 ///
+/// Each helper has `stack_bytes` of stack, because kernels keep temporaries there: where stacks are unlimited, as on
+/// many clusters, the system gives a thread as much as a kernel may take, and nothing for its frames.
+///
 /// Cost: about a microsecond for a start and a finish while all are awake; nothing while the helpers sleep.
 class HelperThreads {
  public:
+  static constexpr std::size_t stack_bytes = 8 << 20;
+
   using Work = std::function<void(unsigned number)>;
   /// How long a thread spins before it sleeps.
   struct Watch {
@@ -40,7 +48,7 @@ class HelperThreads {
   HelperThreads& operator=(const HelperThreads&) = delete;
   ~HelperThreads();
 
-  [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(threads_.size()); }
+  [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(helpers_.size()); }
 
   /// Starts all helpers; the previous work must be finished.
   void start();
@@ -78,6 +86,12 @@ class HelperThreads {
   /// Ends all helpers; none may be at work.
   void stop();
 
+  struct Helper {
+    HelperThreads* team;
+    unsigned number;
+    pthread_t thread{};
+  };
+  [[nodiscard]] static int start_thread(Helper& helper);
   void help(unsigned number);
 
   const Watch watch_;
@@ -86,23 +100,27 @@ class HelperThreads {
   alignas(64) std::atomic<std::uint32_t> generation_{0};  // of work; a cache line that helpers alone read
   alignas(64) std::atomic<std::uint32_t> busy_{0};
   std::atomic<bool> stopping_{false};
-  std::vector<std::thread> threads_;
+  std::vector<Helper> helpers_;
 };
 
 }  // namespace tunewright
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include <system_error>
+
 namespace tunewright {
 
 TUNEWRIGHT_INLINE HelperThreads::HelperThreads(unsigned count, Watch watch, Work work, Work prepare)
     : watch_(watch), work_(std::move(work)), prepare_(std::move(prepare)) {
-  threads_.reserve(count);
-  try {
-    for (unsigned number = 1; number <= count; ++number) threads_.emplace_back([this, number] { help(number); });
-  } catch (...) {  // threads that are not joined would end the program
-    stop();
-    throw;
+  helpers_.reserve(count);  // threads have the addresses of their helpers
+  for (unsigned number = 1; number <= count; ++number) {
+    helpers_.push_back({this, number});
+    if (const int error = start_thread(helpers_.back()); error != 0) {
+      helpers_.pop_back();
+      stop();
+      throw std::system_error(error, std::generic_category(), "a helper thread cannot start");
+    }
   }
 }
 
@@ -129,7 +147,21 @@ TUNEWRIGHT_INLINE void HelperThreads::announce() {
 TUNEWRIGHT_INLINE void HelperThreads::stop() {
   stopping_ = true;
   announce();
-  for (std::thread& thread : threads_) thread.join();
+  for (const Helper& helper : helpers_) pthread_join(helper.thread, nullptr);
+}
+
+TUNEWRIGHT_INLINE int HelperThreads::start_thread(Helper& helper) {
+  pthread_attr_t attributes;
+  if (const int error = pthread_attr_init(&attributes); error != 0) return error;
+  int error = pthread_attr_setstacksize(&attributes, stack_bytes);
+  const auto run = [](void* started) -> void* {
+    const Helper& self = *static_cast<const Helper*>(started);
+    self.team->help(self.number);
+    return nullptr;
+  };
+  if (error == 0) error = pthread_create(&helper.thread, &attributes, run, &helper);
+  pthread_attr_destroy(&attributes);
+  return error;
 }
 
 TUNEWRIGHT_INLINE void HelperThreads::help(unsigned number) {

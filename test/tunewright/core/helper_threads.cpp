@@ -2,6 +2,7 @@
 #include "tunewright/core/helper_threads.hpp"
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,6 +88,26 @@ TEST_CASE("without helpers there is nothing to wait for") {
   helpers.start();
   helpers.finish();
   CHECK(helpers.count() == 0);
+}
+
+TEST_CASE("helpers have stack for the temporaries of a kernel, whatever the system gives to threads") {
+  pthread_attr_t usual, small;
+  REQUIRE(pthread_getattr_default_np(&usual) == 0);
+  REQUIRE(pthread_attr_init(&small) == 0);
+  REQUIRE(pthread_attr_setstacksize(&small, 1 << 20) == 0);
+  REQUIRE(pthread_setattr_default_np(&small) == 0);
+  std::size_t stack_bytes = 0;
+  HelperThreads helpers(1, {0ns, 0ns}, [&](unsigned) {
+    pthread_attr_t own;
+    if (pthread_getattr_np(pthread_self(), &own) == 0) pthread_attr_getstacksize(&own, &stack_bytes);
+    pthread_attr_destroy(&own);
+  });
+  helpers.start();
+  helpers.finish();
+  CHECK(pthread_setattr_default_np(&usual) == 0);
+  CHECK(stack_bytes >= std::size_t{8} << 20);
+  pthread_attr_destroy(&small);
+  pthread_attr_destroy(&usual);
 }
 
 TEST_CASE("where the system has no threads for all helpers, those that started end, and the caller is told") {
