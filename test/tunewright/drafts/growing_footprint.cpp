@@ -50,11 +50,13 @@ TEST_CASE("what the loops of a copy touch, from the innermost outwards") {
     CHECK(touched.depth() == 2);
     CHECK(touched.all().bytes == 2 * 256 + 64);
     CHECK(touched.all().cache_bytes == 2 * 256 + 64);
+    CHECK(touched.all().stored_cache_bytes == 256);
     // 64 rows that begin in the same sets, and all of b.
     touched.grow();
     CHECK(touched.depth() == 1);
     CHECK(touched.all().bytes == 64 * 2 * 256 + 256);
     CHECK(touched.all().cache_bytes == 64 * 2 * 4096 + 256);
+    CHECK(touched.all().stored_cache_bytes == 64 * 4096);
     // Everything.
     touched.grow();
     CHECK(touched.depth() == 0);

@@ -35,7 +35,7 @@ struct CpuCore {
   /// Bytes per cycle from L2, from the last level and from memory, the last shared by all threads.
   std::array<double, 3> bytes_per_cycle{32, 16, 8};
   double late_share = 2;  ///< further time of bytes that were not fetched ahead, relative to that of others
-  double overlap = 0.75;  ///< share of the other costs of a tile or a statement that the largest hides, in [0, 1]
+  double overlap = 0.85;  ///< share of the other costs of a tile or a statement that the largest hides, in [0, 1]
   CpuTensorUnits tensor_units{};
 
   /// Cycles of arithmetic per vector: `simple` simple operations, and the other operations of a body.

@@ -38,8 +38,8 @@ struct CpuSymbols {
   std::array<TrimmedTiles, 4> tiles{};
   std::size_t sizes = 1;          ///< number of tile sizes: full, and trimmed along one axis, another, or both
   std::array<double, 3> bytes{};  ///< loaded into L1, L2 and the last level
-  /// Prefetchers bring these bytes too late: into L2, because L1 evicts them; into the last level, because they do not
-  /// follow the access. See `GrowingFootprint`.
+  /// Prefetchers bring these bytes too late: into L1 and L2, because L1 evicts them; into the last level, because they
+  /// do not follow the access. See `GrowingFootprint`.
   std::array<double, 3> late_bytes{};
 };
 
@@ -123,8 +123,12 @@ class CpuSymbolReader {
 
   /// Computes the traffic of each level. The innermost loop whose footprint exceeds the level determines it, or the
   /// outermost loop if none does. Footprints only grow from a loop to the loops around it, so larger levels continue
-  /// where smaller ones ended.
-  void find_traffic(CpuSymbols& s);
+  /// where smaller ones ended. From depth `held_from` on, accumulators are in registers.
+  void find_traffic(CpuSymbols& s, std::size_t held_from);
+  /// Whether a level holds what the statement touches. The last one distributes rows over its sets by hashing.
+  [[nodiscard]] bool holds(std::size_t level, std::size_t held_from) const;
+
+  static constexpr std::size_t last_level = 2;
 
   const Target* target_ = nullptr;
   NestReader reader_;
@@ -178,9 +182,10 @@ TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSumm
   s.accumulator_vectors = vectors(store, tile);
   s.fits = s.accumulator_vectors + 2 <= target_->vector_registers();
   const bool update = statement.kind == loops::Statement::Kind::Update;
+  std::size_t held_from = open.size() + 1;
   if (update && s.fits) {
-    for (std::size_t l = tile; l-- > 0 && (store.moved_by >> l & 1U) == 0;)
-      s.runs_in_registers *= static_cast<double>(open[l].extent);
+    for (held_from = tile; held_from > 0 && (store.moved_by >> (held_from - 1) & 1U) == 0; --held_from)
+      s.runs_in_registers *= static_cast<double>(open[held_from - 1].extent);
   }
   const double conditions = shared_conditions(statement.operations);
   s.operations = statement.operations.simple_fused() - conditions;
@@ -190,7 +195,7 @@ TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSumm
     s.loaded_vectors += s.fits ? shared_vectors(a, s, first, tile) : s.tile_vectors;
   s.loaded_vectors /= reader_.iterations(NestReader::outermost(tile) & ~NestReader::outermost(first));
   find_trimmed(s, statement, tile);
-  find_traffic(s);
+  find_traffic(s, held_from);
   return s;
 }
 
@@ -307,20 +312,26 @@ TUNEWRIGHT_INLINE double CpuSymbolReader::vectors(const StatementFootprint::Acce
   return count;
 }
 
-TUNEWRIGHT_INLINE void CpuSymbolReader::find_traffic(CpuSymbols& s) {
-  constexpr std::size_t l2 = 1, last = 2;  // indices of levels
+TUNEWRIGHT_INLINE void CpuSymbolReader::find_traffic(CpuSymbols& s, std::size_t held_from) {
   if (moving_levels_ == 0) return;
   const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
   touched_.start(footprint_, reader_.open().size(), line, capacity_[0]);
   for (std::size_t level = 0; level < moving_levels_; ++level) {
-    while (touched_.depth() > 0 && touched_.all().bytes <= capacity_[level] &&
-           (level > l2 || touched_.all().cache_bytes <= capacity_[l2]))
-      touched_.grow();
+    while (touched_.depth() > 0 && holds(level, held_from)) touched_.grow();
     const double times = runs_[touched_.depth()];
     s.bytes[level] = times * touched_.all().bytes;
-    if (level == l2) s.late_bytes[level] = times * touched_.all().evicted_bytes;
-    if (level == last) s.late_bytes[level] = times * touched_.all().scattered_bytes;
+    s.late_bytes[level] = times * (level == last_level ? touched_.all().scattered_bytes : touched_.all().evicted_bytes);
   }
+}
+
+TUNEWRIGHT_INLINE bool CpuSymbolReader::holds(std::size_t level, std::size_t held_from) const {
+  // Sixteen rows in the same sets of an L1 of twelve ways cost nothing: the few lines that it misses arrive in time.
+  constexpr std::array<double, last_level> tolerance{4.0 / 3, 1};
+  const Footprint& touched = touched_.all();
+  if (touched.bytes > capacity_[level]) return false;
+  if (level == last_level) return true;
+  const double in_registers = touched_.depth() >= held_from ? touched.stored_cache_bytes : 0;
+  return touched.cache_bytes - in_registers <= tolerance[level] * capacity_[level];
 }
 
 }  // namespace tunewright::drafts

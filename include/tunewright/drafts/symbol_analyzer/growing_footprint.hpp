@@ -15,9 +15,10 @@ namespace tunewright::drafts {
 /// Memory that a statement touches while some loops vary.
 struct Footprint {
   double bytes = 0;
-  double cache_bytes = 0;      ///< cache capacity that it occupies: more if rows conflict in some sets
-  double scattered_bytes = 0;  ///< of accesses that visit more rows in turn than prefetchers follow
-  double evicted_bytes = 0;    ///< of accesses whose rows in turn do not fit L1
+  double cache_bytes = 0;         ///< cache capacity that it occupies: more if rows conflict in some sets
+  double stored_cache_bytes = 0;  ///< the part of the store
+  double scattered_bytes = 0;     ///< of accesses that visit more rows in turn than prefetchers follow
+  double evicted_bytes = 0;       ///< of accesses whose rows in turn do not fit L1
 };
 
 /// Computes the memory that a statement touches, in whole cache lines, while its loops start to vary one after another,
@@ -124,6 +125,7 @@ TUNEWRIGHT_INLINE void GrowingFootprint::grow() {
 TUNEWRIGHT_INLINE void GrowingFootprint::add(const Buffer& a) {
   all_.bytes += a.touched.bytes;
   all_.cache_bytes += a.touched.cache_bytes;
+  if (&a == buffers_.data()) all_.stored_cache_bytes = a.touched.cache_bytes;
   if (a.in_turn.count == 1 || a.in_turn.row_bytes >= page) return;
   if (a.in_turn.count > followed_rows) all_.scattered_bytes += a.touched.bytes;
   if (a.in_turn.cache_bytes > l1_bytes_) all_.evicted_bytes += a.touched.bytes;
@@ -135,7 +137,7 @@ TUNEWRIGHT_INLINE void GrowingFootprint::update(Buffer& a) const {
   if (a.packed || sides.empty()) {
     for (const Side& side : sides) bytes *= count(side);
     if (!sides.empty()) bytes = in_lines(bytes);
-    a.touched = {bytes, bytes};
+    a.touched = {.bytes = bytes, .cache_bytes = bytes};
     return;
   }
   const double innermost = count(sides[0]);
@@ -150,7 +152,7 @@ TUNEWRIGHT_INLINE void GrowingFootprint::update(Buffer& a) const {
     (whole || side.pitch < page ? now.row_bytes : now.count) *= slices;
     whole = whole && slices == side.extent;
   }
-  a.touched = {bytes, occupied};
+  a.touched = {.bytes = bytes, .cache_bytes = occupied};
   if (a.continues) return;
   now.cache_bytes = occupied;
   a.continues = a.in_turn.count > 1 && now.row_bytes > a.in_turn.row_bytes;
