@@ -127,7 +127,11 @@ TEST_CASE("the manual's operator and featurizer of loop nests") {
   const LoopKinds featurizer;
   Rng rng(1);
   std::vector<schedule::Schedule> configs{{graph, {}}};  // plain loops
-  for (int n = 0; n < 3; ++n) configs.push_back(*space.sample(task, rng));
+  for (int n = 0; n < 3; ++n) {
+    const auto drawn = space.sample(task, rng);
+    REQUIRE(drawn);
+    configs.push_back(*drawn);
+  }
   const FeatureBatch x = featurizer.extract(space, task, std::span<const schedule::Schedule>(configs));
   CHECK(x.programs() == 4);
   CHECK(x.rows() == 4);
