@@ -201,19 +201,33 @@ int export_as(const std::string& format, const std::string& path, const std::str
   return 0;
 }
 
-int run(std::vector<std::string> words) {
+/// Removes `--task HASH`, or `--task=HASH`, from the words and returns its value. Any other option is a mistake, as is
+/// this one for a command that does not read it.
+std::optional<std::uint64_t> take_task(std::vector<std::string>& words) {
+  const std::string option = "--task";
   std::optional<std::uint64_t> task;
-  for (std::size_t w = 0; w < words.size(); ++w) {
-    if (words[w] != "--task") continue;
-    if (w + 1 == words.size()) throw UsageError("--task wants the hash of a task, as 'list' prints it");
-    try {
-      task = data::record_json::from_hex(words[w + 1], "--task");
-    } catch (const std::runtime_error& error) {
-      throw UsageError(error.what());
+  for (std::size_t w = 1; w < words.size();) {
+    const bool joined = words[w].starts_with(option + "=");
+    if (!words[w].starts_with("--")) {
+      ++w;
+      continue;
     }
-    words.erase(words.begin() + static_cast<std::ptrdiff_t>(w), words.begin() + static_cast<std::ptrdiff_t>(w) + 2);
-    break;
+    if (!joined && words[w] != option) throw UsageError("'" + words[w] + "' is not an option; see --help");
+    if (words[0] != "best" && words[0] != "export") throw UsageError("'" + words[0] + "' takes no " + option);
+    if (!joined && w + 1 == words.size()) throw UsageError(option + " wants the hash of a task, as 'list' prints it");
+    try {
+      task = data::record_json::from_hex(joined ? words[w].substr(option.size() + 1) : words[w + 1], option.c_str());
+    } catch (const std::runtime_error& error) {
+      throw UsageError(std::string(error.what()) + "; give the hash of a task, as 'list' prints it");
+    }
+    const auto first = words.begin() + static_cast<std::ptrdiff_t>(w);
+    words.erase(first, first + (joined ? 1 : 2));
   }
+  return task;
+}
+
+int run(std::vector<std::string> words) {
+  const std::optional<std::uint64_t> task = take_task(words);
   const std::string command = words.empty() ? "" : words.front();
   const auto rest = words.empty() ? std::span<const std::string>() : std::span<const std::string>(words).subspan(1);
   const auto wants = [&](bool holds, const char* what) {

@@ -155,7 +155,8 @@ TUNEWRIGHT_INLINE std::string Progress::too_few_rounds(const RunStatus& status) 
   }
   if (trials >= 2 * batch) return {};
   const std::string budget = std::to_string(trials) + " trials in batches of " + std::to_string(batch);
-  const std::string remedy = "; give a batch of " + std::to_string(std::max<std::size_t>(1, trials / 4)) + " or less";
+  const std::size_t good = std::max<std::size_t>(1, trials / 4);
+  const std::string remedy = "; give a batch of " + std::to_string(good) + (good > 1 ? " or less" : "");
   if (trials <= batch) return budget + " are one round, so no trial is chosen by what others taught the model" + remedy;
   return budget + " are two rounds, so only the last " + std::to_string(trials - batch) +
          " trials are chosen by what the others taught the model" + remedy;

@@ -241,10 +241,11 @@ TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(std::span<const WeightedTa
     const Task& task = tasks.front().task;
     const std::string others =
         tasks.size() == 1 ? "" : " or another of its network of " + std::to_string(tasks.size()) + " tasks";
-    throw std::runtime_error("journal '" + options_.path + "' belongs to task '" + other.task_name + "' on '" +
-                             other.target_name + "' (" + to_hex(other.task) + "), not to '" + task.name + "' on '" +
-                             task.target.name + "' (" + to_hex(stable_hash(task)) + ")" + others +
-                             "; give this task a journal of its own, or say that it is for many tasks");
+    throw std::runtime_error(
+        "journal '" + options_.path + "' belongs to task '" + other.task_name + "' on '" + other.target_name + "' (" +
+        to_hex(other.task) + "), not to '" + task.name + "' on '" + task.target.name + "' (" +
+        to_hex(stable_hash(task)) + ")" + others +
+        "; give this task a journal of its own, or set many_tasks among the options of the journal");
   }
   return own;
 }

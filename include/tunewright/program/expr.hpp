@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -112,6 +114,8 @@ inline Expr operator&&(Expr a, Expr b) { return detail::predicate(Op::And, std::
 inline Expr operator||(Expr a, Expr b) { return detail::predicate(Op::Or, std::move(a), std::move(b)); }
 /// Not `operator!`, which on an `Expr` tests whether it is empty.
 inline Expr logical_not(Expr a) { return detail::unary(Op::Not, std::move(a)); }
+/// Throws `std::invalid_argument` unless the condition is a Bool, as a comparison is: code generators and the evaluator
+/// do not agree on which other numbers are true.
 Expr select(Expr condition, Expr a, Expr b);
 /// 0 <= index < extent, as a Bool.
 inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
@@ -186,6 +190,10 @@ TUNEWRIGHT_INLINE Expr predicate(Op op, Expr a, Expr b) {
 namespace tunewright::program {
 
 TUNEWRIGHT_INLINE Expr select(Expr condition, Expr a, Expr b) {
+  if (condition->type != ScalarType::Bool) {
+    throw std::invalid_argument("select: the condition is a " + std::string(name(condition->type)) +
+                                "; give a comparison, such as x > 0.0");
+  }
   detail::unify(a, b);
   const ScalarType type = a->type;
   return make_expr({.op = Op::Select, .type = type, .args = {std::move(condition), std::move(a), std::move(b)}});

@@ -22,7 +22,8 @@ struct Plan {
   std::string name;                    ///< of the study: what its results are filed under
   unsigned seeds = 5;                  ///< searches per recipe and problem
   std::vector<std::string> folders{};  ///< of `Options::data`, all needed
-  /// Names of the study's own options; others are refused. Without a list any name is taken.
+  /// Names of the study's own options; others are refused, and without a list all are: a misspelt `--seeds` would
+  /// otherwise search with the default.
   std::optional<std::vector<std::string>> options{};
 };
 
@@ -83,7 +84,10 @@ struct Options {
 
  private:
   [[nodiscard]] std::map<std::string, std::string>::const_iterator find(const std::string& name) const {
-    if (!knows(name)) throw std::logic_error("the study reads --" + name + ", which its Plan::options does not list");
+    if (!knows(name)) {
+      throw std::logic_error("the study reads --" + name + ", which its Plan::options does not list; add \"" + name +
+                             "\" there");
+    }
     return others.find(name);
   }
 };
@@ -154,7 +158,8 @@ inline void read(const std::string& name, const std::string& value, Options& opt
 /// Removes the study's options from the command line and leaves those of Google Benchmark. Throws
 /// `std::invalid_argument` for a value out of range and for an option that the study does not have.
 inline Options take_options(int& argc, char** argv, const Plan& plan) {
-  Options options{.out = "results-" + plan.name, .seeds = plan.seeds, .known = plan.options};
+  Options options{
+      .out = "results-" + plan.name, .seeds = plan.seeds, .known = plan.options.value_or(std::vector<std::string>{})};
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];

@@ -29,7 +29,6 @@ struct EvenlySpread {
 using Ansor = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::Simulated>;
 struct Spread : Ansor {
   using sampler = EvenlySpread;
-  static void set_sampler(EvenlySpread&) {}
 };
 
 int main(int argc, char** argv) {

@@ -179,6 +179,14 @@ TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses wh
   CHECK(status("verify " + all) == 0);
   CHECK(status("best " + all + " --task 0123456789abcdef") == 1);
   CHECK(status("best " + all + " --task 12") == 2);
+  CHECK(output().find("'12', not 16 hexadecimal digits; give the hash of a task, as 'list' prints it") !=
+        std::string::npos);
+  CHECK(status("best " + all + " --task=" + to_hex(record_of(a, 10, 1e-3).task)) == 0);
+  CHECK(data::from_line(output()).key == 12);
+  CHECK(status("best " + all + " --tsk 12") == 2);
+  CHECK(output().find("'--tsk' is not an option") != std::string::npos);
+  CHECK(status("list --task=" + to_hex(record_of(a, 10, 1e-3).task) + " " + all) == 2);
+  CHECK(output().find("'list' takes no --task") != std::string::npos);
   CHECK(status("frobnicate " + all) == 2);
   CHECK(output().find("unknown command 'frobnicate'") != std::string::npos);
   CHECK(status("export tvm " + all + " x") == 2);

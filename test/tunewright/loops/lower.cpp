@@ -287,6 +287,22 @@ TEST_CASE("a dimension that is no mixed-radix number of loops stays whole") {
   CHECK(buffer(lowered(s), 1).packing == std::vector<Piece>{{0, 1, 9}, {1, 1, 4}});
 }
 
+TEST_CASE("an element that a body reads twice is packed as if it were read once") {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto a = g->input("a", {8, 6});
+  const auto b = g->constant("b", {32, 6});
+  g->reduce("distance", {{"i", 8}, {"j", 32}}, {{"k", 6}}, program::Combiner::Sum, [&](auto i, auto r) {
+    const program::Expr difference = a(i[0], r[0]) - b(i[1], r[0]);
+    return difference * difference;
+  });
+  ScheduleBuilder s(g);
+  const auto j = s.split(2, 1, {16});
+  s.reorder(2, {j[0], 0, 2, j[1]});
+  s.pack(1, 2);
+  using Piece = loops::PackedDimension;
+  CHECK(buffer(lowered(s), 1).packing == std::vector<Piece>{{0, 16, 2}, {1, 1, 6}, {0, 1, 16}});
+}
+
 TEST_CASE("what cannot be packed") {
   auto g = std::make_shared<program::ComputeGraph>();
   const auto w = g->constant("w", {8});

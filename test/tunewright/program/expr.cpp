@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ TEST_CASE("a number takes the type of the other operand, otherwise the smaller t
   CHECK((index_value(i) + 1)->type == ScalarType::Int64);
   CHECK((read(0) < 1.0)->type == ScalarType::Bool);
   CHECK(select(read(0) < 1.0, 0.0, wide)->type == ScalarType::Float64);
+  CHECK_THROWS_WITH_AS((void)select(read(0), 0.0, wide),
+                       "select: the condition is a float32; give a comparison, such as x > 0.0", std::invalid_argument);
   CHECK(cast(wide, ScalarType::Float64).get() == wide.get());
   CHECK(cast(Expr(1.5), ScalarType::Float64)->op == Op::Constant);
   CHECK(cast(Expr(-1.5), ScalarType::Int32)->value == -1);

@@ -60,6 +60,15 @@ TEST_CASE("processes that share a folder see each other's searches, whatever was
   CHECK(last.bad().size() == 1);
 }
 
+TEST_CASE("a folder that cannot be made is named, and the option that names another") {
+  const support::TemporaryFolder folder;
+  std::ofstream(folder.file("file")) << "text";
+  const std::string refused =
+      test::refusal<std::runtime_error>([&] { study::FinishedSearches(folder.file("file") + "/deep", "one"); });
+  CHECK(refused.find("the folder '" + folder.file("file") + "/deep' for results cannot be made") != std::string::npos);
+  CHECK(refused.find("--out=DIR") != std::string::npos);
+}
+
 TEST_CASE("searches of another study or under other conditions are refused") {
   const support::TemporaryFolder folder;
   study::FinishedSearches(folder.path(), "one").add(example("A", 1));

@@ -20,7 +20,7 @@ struct Line {
     for (std::string& word : words) pointers.push_back(word.data());
     count = static_cast<int>(pointers.size());
   }
-  study::Options options(const study::Plan& plan = {.name = "mine", .seeds = 7}) {
+  study::Options options(const study::Plan& plan = {.name = "mine", .seeds = 7, .options = {{"trial_ms", "other"}}}) {
     return study::take_options(count, pointers.data(), plan);
   }
 };
@@ -65,7 +65,17 @@ TEST_CASE("values out of range are named") {
   CHECK_THROWS_WITH_AS((void)many.options(), doctest::Contains("up to 4294967295"), std::invalid_argument);
 }
 
-TEST_CASE("an option that the study does not have is refused where it lists its own") {
+TEST_CASE("a study that lists no options of its own has none") {
+  Line misspelt({"--sedes=5"});
+  CHECK_THROWS_WITH_AS((void)misspelt.options({.name = "mine"}),
+                       doctest::Contains("--sedes=5: the study has no such option; give --out, --data, --seeds"),
+                       std::invalid_argument);
+  Line none({});
+  const study::Options options = none.options({.name = "mine"});
+  CHECK_THROWS_WITH_AS((void)options.number("batch", 7), doctest::Contains("add \"batch\" there"), std::logic_error);
+}
+
+TEST_CASE("an option that the study does not have is refused") {
   const study::Plan plan{.name = "mine", .options = {{"batch", "trials"}}};
   Line known({"--batch=3", "--minutes=5", "--seeds=2", "--benchmark_filter=a"});
   const study::Options options = known.options(plan);

@@ -131,13 +131,15 @@ class StorageLayout : Pass {
         if (!reader.live) continue;
         program::visit(reader.op->body, [&](const program::ExprNode& node) {
           if (node.op != Op::Load || node.tensor != pack.tensor) return;
-          several = several || only != nullptr || &reader != &consumer;
+          // A body such as d * d reads one element twice, which is one access.
+          several = several || &reader != &consumer || (only != nullptr && only->indices != node.indices);
           only = &node;
         });
       }
       if (only == nullptr || several) {
-        throw ScheduleError(ScheduleFault::NotPackable,
-                            "'" + buffer.name + "' must be read exactly once, by the stage it is packed for");
+        throw ScheduleError(
+            ScheduleFault::NotPackable,
+            "'" + buffer.name + "' must be read at one element an iteration, by the stage it is packed for");
       }
       buffer.packing = packing_for(buffer, *only, pack.consumer);
     }

@@ -55,7 +55,6 @@ inline Tensor relu(ComputeGraph& graph, const Tensor& x, std::string name = "rel
 Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::string name = "clip");
 // Functions below with fractions in their formula throw `std::invalid_argument` unless the tensor has floating-point
 // elements.
-// floating-point numbers.
 
 /// x * Phi(x) = x/2 * (1 + erf(x / sqrt 2)). Paper: Hendrycks and Gimpel, arXiv 1606.08415 (the exact form).
 Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string name = "gelu");
