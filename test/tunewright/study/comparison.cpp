@@ -169,6 +169,16 @@ TEST_CASE("searches of known spaces have scores, and failed trials are counted")
   CHECK(comparison.score_difference(0, 1).value == comparison.score(0).value - comparison.score(1).value);
   CHECK(comparison.best_known_s(0) == 0.01);
   CHECK(comparison.failed_share(1) == 0.5);
+  // The best known configuration is that of the space, also where no search finds it.
+  study::Course second;
+  second.add(0.04, 1);
+  second.imprecise = 1;
+  for (study::FinishedSearch& one : known.searches)
+    if (one.recipe == "Best") one.course = second;
+  CHECK(study::Comparison(known).best_known_s(0) == 0.01);
+  CHECK(study::Comparison(known).speed(0).value == 0.25);
+  CHECK(study::Comparison(known).imprecise_share(0) == 1);
+  CHECK(study::Comparison(known).failed_share(0) == 0);
 }
 
 TEST_CASE("searches of spaces whose costs are known have scores over seconds, each problem counting the same") {
