@@ -297,14 +297,15 @@ class Comparison {
   }
 
   /// Expected running time of recipe r where each search has to reach what that of q with the same seed ended with;
-  /// infinite where none does.
+  /// infinite where none does. Where q ended with nothing, no search reaches it.
   [[nodiscard]] double expected_to_end_of(std::size_t r, std::size_t q, const DrawnTask& drawn, Effort effort) const {
     double spent = 0, reached = 0;
     for (const std::size_t seed : drawn.seeds) {
       const Course& course = courses_[r][drawn.task][seed];
       const double target_s = courses_[q][drawn.task][seed].best_s();
-      const std::optional<double> success = effort_to(course, target_s, effort);
-      if (success && target_s < Course::infinity) ++reached;
+      const std::optional<double> success =
+          target_s < Course::infinity ? effort_to(course, target_s, effort) : std::nullopt;
+      if (success) ++reached;
       spent += success ? *success : effort_of(course, effort);
     }
     return reached > 0 ? spent / reached : Course::infinity;

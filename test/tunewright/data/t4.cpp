@@ -42,9 +42,9 @@ TEST_CASE("times are read in the unit of the file, one with a unit of its own in
   for (const auto& [unit, seconds] :
        {std::pair{"seconds", 1.0}, {"miliseconds", 1e-3}, {"ms", 1e-3}, {"us", 1e-6}, {"Nanoseconds", 1e-9}}) {
     const auto read = data::parse_t4(file("\"timeunit\": \"" + std::string(unit) + '"', good), {.device = "d"});
-    CHECK(read.table.cost_s(0) == doctest::Approx(2 * seconds));
-    CHECK(read.table.outcomes[0].compile_time.count() == doctest::Approx(8 * seconds));
-    CHECK(read.table.outcomes[0].run_time.count() == doctest::Approx(8 * seconds));
+    CHECK(read.table.cost_s(0) == doctest::Approx(2 * seconds).scale(0));
+    CHECK(read.table.outcomes[0].compile_time.count() == doctest::Approx(8 * seconds).scale(0));
+    CHECK(read.table.outcomes[0].run_time.count() == doctest::Approx(8 * seconds).scale(0));
   }
   std::string own = good;
   own.replace(own.find("2.5"), 15, R"(0.0025, "unit": "s")");
@@ -64,7 +64,7 @@ TEST_CASE("a unit or a device that is not named is an error, results before the 
   CHECK_THROWS_WITH_AS((void)data::parse_t4("", {.file = "f", .device = "d"}), Contains("'f' holds no measurement"),
                        FormatError);
   const std::string swapped = R"({"results": [)" + good + R"(], "metadata": {"timeunit": "ms"}})";
-  CHECK(data::parse_t4(swapped, {.device = "d"}).table.cost_s(0) == doctest::Approx(2e-3));
+  CHECK(data::parse_t4(swapped, {.device = "d"}).table.cost_s(0) == doctest::Approx(2e-3).scale(0));
 }
 
 TEST_CASE("a result that is none is skipped with line and reason") {
@@ -131,7 +131,7 @@ TEST_CASE("what is written is read again, whatever parameters and repeats are li
   const data::ImportedTable again = data::parse_t4(written.str(), {.device = "d"});
   CHECK(again.report.complete());
   CHECK(again.table.parameters == read.table.parameters);
-  CHECK(again.table.cost_s(0) == doctest::Approx(1e-3));
+  CHECK(again.table.cost_s(0) == doctest::Approx(1e-3).scale(0));
 }
 
 TEST_CASE("a first record that is none leaves nothing behind") {

@@ -123,9 +123,9 @@ TEST_CASE("a copy of a matrix by the printed form: bandwidth, blocks in the last
   };
   const SymbolAnalyzer printed{.form = SymbolAnalyzer::Form::Printed};
   const double bytes = 2 * 4.0 * 1024 * 1024;
-  CHECK(printed.latency_s(along(1), a100()) == doctest::Approx(bytes / 1555e9));
+  CHECK(printed.latency_s(along(1), a100()) == doctest::Approx(bytes / 1555e9).scale(0));
   // Down a column each element is a transaction of its own: 4 bytes of 32.
-  CHECK(printed.latency_s(along(0), a100()) == doctest::Approx(8 * bytes / 1555e9));
+  CHECK(printed.latency_s(along(0), a100()) == doctest::Approx(8 * bytes / 1555e9).scale(0));
 }
 
 TEST_CASE("times to compute and to move may be added or the longer taken in either form") {
@@ -133,11 +133,11 @@ TEST_CASE("times to compute and to move may be added or the longer taken in eith
   SymbolAnalyzer analyzer = released();
   const double longer = analyzer.latency_s(nest, a100());
   analyzer.combine = SymbolAnalyzer::Combine::Sum;
-  CHECK(analyzer.latency_s(nest, a100()) == doctest::Approx(longer));  // a row of it does one or the other
+  CHECK(analyzer.latency_s(nest, a100()) == doctest::Approx(longer).scale(0));  // a row of it does one or the other
   SymbolAnalyzer printed{.form = SymbolAnalyzer::Form::Printed};
   const double sum = printed.latency_s(nest, a100());
   printed.combine = SymbolAnalyzer::Combine::Max;
-  CHECK(printed.latency_s(nest, a100()) == doctest::Approx(sum));
+  CHECK(printed.latency_s(nest, a100()) == doctest::Approx(sum).scale(0));
 }
 
 TEST_CASE("a block beyond the device is hopeless") {

@@ -53,6 +53,31 @@ TEST_CASE("each bias weighs the distance its own way") {
   CHECK(choose(restore, x, 2, labelled) == Positions{1, 3});
 }
 
+TEST_CASE("weights by score and by level have the size of their formulas") {
+  const FeatureBatch origin = toy::programs({{0, 0, 0}});
+  const samplers::Labelled labelled{.x = origin};
+  // 40 * (0.1 + 0) against 3 * (0.1 + 1): the slowest counts, if it is far enough.
+  CHECK(choose(plain(Bias::High), toy::programs({{0, 0, 40}, {1, 0, 3}}), 1, labelled) == Positions{0});
+  // Labelled scores widen the range: from -1 on, q is 0.5 and 1, and 6 * 0.6 against 3 * 1.1.
+  const FeatureBatch slower = toy::programs({{-1, 0, 0}});
+  CHECK(choose(plain(Bias::High), toy::programs({{0, 0, 6}, {1, 0, 3}}), 1, {.x = slower}) == Positions{0});
+  // One of level 0 is labelled: 7 / (1 + 1) against 4 / (1 + 0).
+  CHECK(choose(plain(Bias::Strata), toy::programs({{0, 0, 7}, {0.5F, 0, 4}, {1, 0, 1}}), 1, labelled) == Positions{1});
+  // Nothing of levels 9 and 5 is labelled; they are due 0.6 and 0.2 of the labels, 600 and 200 times a share of 0.001,
+  // but weights end at 10: 3 * 10 against 4 * 10.
+  BiasedDiversity restore = plain(Bias::Restore);
+  restore.beta = 0;
+  CHECK(choose(restore, toy::programs({{1, 0, 3}, {1, 0, 3}, {1, 0, 3}, {0.5F, 0, 4}}), 1, labelled) == Positions{3});
+  // H is a share: both labels are of level 0, so it has all of them: 150 * 0.1 / 1 against 1 * 10.
+  restore.beta = 1;
+  const FeatureBatch twice = toy::programs({{0, 0, 0}, {0, 0, 0}});
+  CHECK(choose(restore, toy::programs({{0, 0, 150}, {1, 0, 1}}), 1, {.x = twice}) == Positions{0});
+  // P counts labelled ones: level 0 has four of five programs, so 15 * 0.8 against 1 * 10.
+  restore.beta = 0;
+  const FeatureBatch thrice = toy::programs({{0, 0, 0}, {0, 0, 0}, {0, 0, 0}});
+  CHECK(choose(restore, toy::programs({{0, 0, 15}, {1, 0, 1}}), 1, {.x = thrice}) == Positions{0});
+}
+
 TEST_CASE("the k-means++ form draws by squared distance") {
   const FeatureBatch x = toy::programs({{0, 0, 1}, {0, 0, 2}, {0, 0, 0}});
   const FeatureBatch known = toy::programs({{0, 0, 0}});
@@ -61,6 +86,13 @@ TEST_CASE("the k-means++ form draws by squared distance") {
   CHECK(count[2] == 0);
   CHECK(std::abs(count[0] - 800) < 115);  // 1 of 5; deviation 25
   CHECK(choose(plain(Bias::Dpp), x, 3, {.x = known}).back() == 2);
+}
+
+TEST_CASE("the next call with a generator draws anew") {
+  const FeatureBatch x = toy::programs({{0, 0, 1}, {0, 0, 2}});
+  Rng rng(1), untouched(1);
+  (void)plain(Bias::Dpp).select(toy::OpenBook{}, x, toy::scores(toy::OpenBook{}, x), 1, rng);
+  CHECK(rng() != untouched());
 }
 
 TEST_CASE("only labels of the same task are near") {
@@ -72,12 +104,12 @@ TEST_CASE("only labels of the same task are near") {
 }
 
 TEST_CASE("quotas grow with the root of the pool, and with doubt") {
-  // Five tasks: one of 16 candidates, four of 4. The last is the least sure.
+  // Five tasks: one of 16 candidates, four of 4. The last is the least sure: of each candidate, not of all of them.
   FeatureBatch x(3);
   std::vector<std::uint32_t> pool_task;
   for (std::uint32_t p = 0; p < 32; ++p) {
     const std::uint32_t task = p < 16 ? 0 : p / 4 - 3;
-    x.append_program(std::vector<float>{0, task == 4 ? 0.5F : 0.1F, static_cast<float>(p)});
+    x.append_program(std::vector<float>{0, task == 4 ? 0.3F : 0.1F, static_cast<float>(p)});
     pool_task.push_back(task);
   }
   const auto per_task = [&](double factor) {

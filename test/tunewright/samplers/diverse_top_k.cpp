@@ -106,6 +106,14 @@ TEST_CASE("an infinite score comes first and ends nothing else") {
   }
 }
 
+TEST_CASE("at a weight of 0 infinite scores do not hide that nothing new is opened") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const FeatureBatch x = toy::programs({{1, 1}, {1, 1}, {1, 1}, {2, 2}});
+  const std::vector<float> score{infinity, infinity, infinity, 0.9F};
+  Rng rng(1);
+  CHECK(DiverseTopK{}.select(toy::OpenBook{}, x, score, 2, rng) == std::vector<std::size_t>{0, 3});
+}
+
 TEST_CASE("options out of range are refused") {
   Rng rng(1);
   const FeatureBatch x = toy::programs({{1, 1}});

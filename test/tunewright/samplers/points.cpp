@@ -48,6 +48,10 @@ TEST_CASE("standardised coordinates have mean 0 and deviation 1 over both sets")
   }
   Points none;
   CHECK_NOTHROW(standardise(a, none));
+  // Six sixths of 0.1F are not quite 0.1F, so that the deviation is 1e-17, not 0.
+  Points same{.columns = 1, .values = std::vector<float>(6, 0.1F), .count = 6};
+  standardise(same, none);
+  CHECK(same.values == std::vector<float>(6, 0));
 }
 
 TEST_CASE("the nearest centre is updated centre by centre") {

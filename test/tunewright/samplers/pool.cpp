@@ -26,7 +26,7 @@ TEST_CASE("a twentieth of all trials, by hand") {
   CHECK(of_batches == Positions{0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
   CHECK(samplers::random_share(0, 7, 100) == 0);
   CHECK(samplers::random_share(1, 7, 100) == 100);
-  CHECK(samplers::random_share(0.1, 0, 30) == 3);  // which 0.1 * 30 may be a little less than
+  CHECK(samplers::random_share(0.29, 0, 100) == 29);  // which 0.29 * 100 is a little less than
 }
 
 TEST_CASE("others are drawn from what is described and not considered, each equally often") {

@@ -71,6 +71,13 @@ TEST_CASE("pings and pongs alternate, and two poor pongs earn two pings") {
   CHECK_FALSE(Rounds({0.1F, 0.1F, 0.1F, 0.1F, 0.1F, 0, 0}).next_is_ping());
   CHECK_FALSE(Rounds({0.1F, 0.1F, 0.2F, 0.1F, 0.2F, 0}).next_is_ping());  // one poor pong after a good one
   CHECK(Rounds({1, 1, 1, 1, 1.005F, 0}).next_is_ping());                  // half a percent is not enough
+  CHECK_FALSE(Rounds({1, 1, 1, 1, 1.015F, 0}).next_is_ping());            // one and a half are
+  CHECK_FALSE(Rounds({1, 1, 1, 1, 2, 1, 1, 0}).next_is_ping());           // poor, good, poor: none follows another
+  CHECK(Rounds({1, 0.5F, 0.9F, 0.5F, 0.9F, 0}).next_is_ping());  // both are better than the ping before, not than 1
+  // The count starts again: two pings (5, 6), a poor pong (7), a ping (8), a second poor pong (9), two pings (10, 11).
+  CHECK_FALSE(Rounds(std::vector<float>(9, 1)).next_is_ping());
+  CHECK(Rounds(std::vector<float>(11, 1)).next_is_ping());
+  CHECK_FALSE(Rounds(std::vector<float>(12, 1)).next_is_ping());
 }
 
 /// Eight labels of the first round, of 0.5: the model was off by 0.5 where column 1 is 7, by `error_at_3` where it is 3.
@@ -110,6 +117,18 @@ TEST_CASE("a ping guides exploration to expected errors, a pong to scores") {
   CHECK(value == std::vector<float>{0.25F, 0.5F, 0});
   known.round.back() = 1;
   CHECK_FALSE(sampler.guide(toy::OpenBook{}, known.labelled(), rng));
+}
+
+TEST_CASE("what was not predicted taught nothing about errors") {
+  Known known(0.25F);
+  known.predicted.front() = std::numeric_limits<float>::quiet_NaN();
+  const FeatureBatch x = toy::programs({{0.9F, 3}, {0.1F, 7}, {0.2F, 5}});
+  Rng rng(1);
+  std::vector<float> value(3);
+  PingPong{.least_errors = 8}.guide(toy::OpenBook{}, known.labelled(), rng)(x, value);
+  CHECK(value == std::vector<float>{3, 7, 5});  // seven errors are too few: the model's own deviations
+  PingPong{.least_errors = 7}.guide(toy::OpenBook{}, known.labelled(), rng)(x, value);
+  CHECK(value == std::vector<float>{0.25F, 0.5F, 0});
 }
 
 TEST_CASE("the random share is drawn from what is not considered") {
@@ -172,6 +191,23 @@ TEST_CASE("the batch is spread over the knobs") {
   const std::vector<std::uint32_t> round{0, 1};  // a pong comes
   Rng rng(1);
   CHECK(PingPong{}.select(toy::OpenBook{}, x, score, 4, rng, {.x = known, .round = round}) == Positions{0, 2, 1, 3});
+  // At a weight of 0.3, (1, 1) again is worth 2/3 and (2, 2) 1/3 + 0.3.
+  CHECK(PingPong{.diversity_weight = 0.3}.select(toy::OpenBook{}, x, score, 2, rng, {.x = known, .round = round}) ==
+        Positions{0, 1});
+}
+
+TEST_CASE("labels of other tasks neither turn the rounds nor crowd the knobs") {
+  const FeatureBatch x = toy::programs({{1, 1}, {2, 2}}), known = toy::programs({{9, 9}, {1, 1}, {9, 9}});
+  const std::vector<float> score{0.9F, 0.8F};
+  const std::vector<std::uint32_t> task{4, 8, 4}, pool_task{4, 4};
+  const std::vector<std::uint32_t> other_ahead{0, 1, 0}, own_ahead{0, 0, 1};
+  CHECK(PingPong{}.next_is_ping({.x = known, .task = task, .round = other_ahead, .pool_task = pool_task}));
+  CHECK_FALSE(PingPong{}.next_is_ping({.x = known, .task = task, .round = own_ahead, .pool_task = pool_task}));
+  // A pong: 1 + 2 against 0 + 2, where a label at (1, 1) would leave the first 1 + 0.
+  Rng rng(1);
+  CHECK(PingPong{.diversity_weight = 2}.select(
+            toy::OpenBook{}, x, score, 1, rng,
+            {.x = known, .task = task, .round = own_ahead, .pool_task = pool_task}) == Positions{0});
 }
 
 TEST_CASE("options out of range are refused") {

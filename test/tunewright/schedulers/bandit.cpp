@@ -47,6 +47,9 @@ TEST_CASE("the upper confidence bound weighs gains against rounds") {
   const std::vector<TaskState> tasks{task_state({2, 2, 2, 2}), by_curve(27)};
   CHECK(support::choices(Bandit{}, tasks, 1) == Positions{1});
   CHECK(support::choices(Bandit{.exploration = 4.5}, tasks, 1) == Positions{0});
+  // What a finished task would gain is no measure: 34 rounds, 1 + 0.51 against 0 + 1.33.
+  CHECK(support::choices(Bandit{}, {task_state({2, 2, 2, 2}), by_curve(27), finished(by_curve(3, 1000))}, 1) ==
+        Positions{1});
 }
 
 TEST_CASE("without a bonus the largest gain is taken, and a task without a valid program counts as that") {

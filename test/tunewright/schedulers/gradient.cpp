@@ -79,6 +79,10 @@ TEST_CASE("sizes are alike within a power of the golden ratio") {
   CHECK(gradient_beside(7.5e6) == doctest::Approx(-0.8));
   CHECK(gradient_beside(1.2e7) == doctest::Approx(0.8 * (2 * 8.0 / 12 - 4)));
   CHECK(gradient_beside(1.4e7) == doctest::Approx(-0.8));  // 34.2
+  // Of C + 1, not C: that is 5.08 for 10.5 and 5.33 for 12, while log 10.5 / log 1.618 would be 4.89.
+  const std::vector<TaskState> small{task_state({4e-3, 4e-3, 4e-3, 4e-3}, 1, 10.5, "conv"),
+                                     task_state({1e-3}, 1, 12, "conv")};
+  CHECK(gradient_ms({.similarity = by_name}, small, 0) == doctest::Approx(0.8 * (2 * 10.5 / 12 - 4)));
 }
 
 TEST_CASE("a task leaves its group when six rounds more did not make it like the others") {
@@ -89,6 +93,10 @@ TEST_CASE("a task leaves its group when six rounds more did not make it like the
   const Gradient alike{.similarity = by_name};
   CHECK(gradient_ms(alike, tasks_with_rounds(6), 0) == doctest::Approx(0.8 * -2));        // expects 2 ms
   CHECK(gradient_ms(alike, tasks_with_rounds(7), 0) == doctest::Approx(0.8 * -4.0 / 7));  // the optimist alone
+  // One that failed in as many rounds is none of the others.
+  std::vector<TaskState> tasks = tasks_with_rounds(7);
+  tasks.push_back(task_state(std::vector<double>(7, support::never_valid), 1, 8e6, "conv"));
+  CHECK(gradient_ms(alike, tasks, 0) == doctest::Approx(0.8 * -4.0 / 7));
 }
 
 TEST_CASE("each task has a round first, then the least gradient decides") {
@@ -107,6 +115,18 @@ TEST_CASE("equal gradients are decided at random, by the generator alone") {
     ++counts.at(chosen);
   }
   for (const std::size_t count : counts) CHECK(count > 60);  // 100 +- 9
+}
+
+TEST_CASE("gradients of the tasks that are left are equal, whatever that of a finished one was") {
+  const std::vector<TaskState> tasks{task_state({1e-3}), task_state({1e-3}), finished(task_state({9e-3}))};
+  std::vector<std::size_t> counts(3);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    ++counts.at(Gradient{.epsilon = 0}.next(tasks, rng));
+  }
+  CHECK(counts[0] > 60);  // 100 +- 7
+  CHECK(counts[1] > 60);
+  CHECK(counts[2] == 0);
 }
 
 TEST_CASE("now and then the choice is random, so that a task without a valid program comes up again") {

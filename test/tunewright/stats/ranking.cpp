@@ -25,6 +25,9 @@ TEST_CASE("root mean squared error and R2") {
   CHECK(r2(Values{2, 3, 4}, Values{1, 2, 6}) == doctest::Approx(8.0 / 14));
   CHECK(r2(Values{3, 3, 3}, Values{1, 2, 6}) == doctest::Approx(0));
   CHECK(r2(Values{9}, Values{1}) == 1);
+  // Truth 0, 0.01 varies by 5e-5, of which errors of 0.01 are 2e-4; 0, 0.001 by 5e-7, which is as good as not.
+  CHECK(r2(Values{0.01F, 0}, Values{0, 0.01F}) == doctest::Approx(-3));
+  CHECK(r2(Values{0.001F, 0}, Values{0, 0.001F}) == 1);
   CHECK(rmse(Values{}, Values{}) == 0);
 }
 
@@ -66,6 +69,7 @@ TEST_CASE("pairwise accuracy over tasks weighs by programs and never crosses") {
   // Task 0: 2 programs, right. Task 1: 3 programs, 2 of 3 pairs right. (2 * 1 + 3 * 2/3) / 5.
   const std::vector<std::uint32_t> group{0, 1, 1, 1, 0};
   CHECK(pairwise_accuracy(Values{10, 1, 3, 2, 20}, Values{1, 1, 2, 3, 2}, group) == doctest::Approx(4.0 / 5));
+  CHECK(pairwise_accuracy(Values{}, Values{}, {}) == 0.5);  // no pair: as chance
   CHECK_THROWS_AS((void)pairwise_accuracy(Values{1}, Values{1}, group), std::invalid_argument);
 }
 
@@ -106,12 +110,12 @@ TEST_CASE("scores of a network") {
   const std::array tasks{RankedTask{score_a, latency_a, 2}, RankedTask{score_b, latency_b, 1}};
   // Best: 2 * 1 + 10 = 12. Top 2: a finds 2, b finds 10: 14. Top 1: b finds only the failed one, 1e5 * 10.
   CHECK(network_top_k_score(tasks, 2) == doctest::Approx(12.0 / 14));
-  CHECK(network_top_k_score(tasks, 1) == doctest::Approx(12.0 / (4 + 1e6)));
+  CHECK(1 / network_top_k_score(tasks, 1) == doctest::Approx((4 + 1e6) / 12));
   CHECK(network_top_k_score(tasks, 3) == 1);
   // Of the 2 best predicted, a keeps latencies 2 and 4, b infinity and 10.
   CHECK(network_best_k_score(tasks, 2, 1) == doctest::Approx(12.0 / 14));
-  CHECK(network_best_k_score(tasks, 2, 2) == doctest::Approx(12.0 / (8 + 1e6)));
-  CHECK(network_best_k_score(tasks, 3, 2) == doctest::Approx(12.0 / (4 + 1e6)));
+  CHECK(1 / network_best_k_score(tasks, 2, 2) == doctest::Approx((8 + 1e6) / 12));
+  CHECK(1 / network_best_k_score(tasks, 3, 2) == doctest::Approx((4 + 1e6) / 12));
   CHECK_THROWS_AS((void)network_best_k_score(tasks, 1, 2), std::invalid_argument);
   const Values failed{infinity}, any{1};
   CHECK(network_top_k_score(std::array{RankedTask{any, failed, 1}}, 1) == 1);
@@ -132,7 +136,9 @@ TEST_CASE("overestimation is the share of slow programs among the best predicted
   CHECK(overestimation(prediction, truth, 0.5) == 0.5);
   CHECK(overestimation(prediction, truth, 0.75) == doctest::Approx(2.0 / 3));
   CHECK(overestimation(prediction, truth, 1.0) == 0.5);
-  CHECK(overestimation(prediction, truth, 0.01) == 1);  // one program at least
+  CHECK(overestimation(prediction, truth, 0.01) == 1);             // one program at least
+  CHECK(overestimation(prediction, truth, 0.4) == 0.5);            // 1.6 of 4 programs are 2
+  CHECK(overestimation(Values{2, 1}, Values{0.5F, 1}, 0.5) == 0);  // half as fast as the best is not slower than half
   CHECK(overestimation(prediction, truth, 0.25, 0.1) == 0);
   const std::vector<float> doubled{0.4F, 2.0F, 0.8F, 1.2F};  // relative to the best: any throughput will do
   CHECK(overestimation(prediction, doubled, 0.75) == doctest::Approx(2.0 / 3));
@@ -146,6 +152,7 @@ TEST_CASE("low bias is the mean error on slow programs") {
   const std::vector<float> prediction{0.5F, 0.9F, 0.3F, -INFINITY}, truth{0.25F, 1.0F, 0.4F, 0.0F};
   CHECK(low_bias(prediction, truth) == doctest::Approx((0.25 - 0.1) / 2));
   CHECK(low_bias(prediction, truth, 0.3) == doctest::Approx(0.25));
+  CHECK(low_bias(prediction, truth, 0.25) == 0);  // 0.25 is not below that
   CHECK(low_bias(prediction, truth, 0.0) == 0);
 }
 

@@ -72,6 +72,21 @@ TEST_CASE("speed-up is the whole time of one over the expected time of the other
   CHECK(speedup.high > speedup.value);
 }
 
+TEST_CASE("nobody reaches where a search ended that found nothing, and trying takes the whole search") {
+  study::Course nothing;
+  for (int t = 1; t <= 10; ++t) nothing.add(study::Course::infinity, t);
+  study::Results some{.recipes = {"A", "B"}, .problems = {"p"}};
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    some.searches.push_back(search("A", "p", seed, seed == 0 ? nothing : course(10, 2)));
+    some.searches.push_back(search("B", "p", seed, course(5, 1)));
+  }
+  const study::Comparison comparison(some);
+  // Ten trials of A on average; B takes (10 + 5 + 5) / 2 to one success, A itself (10 + 10 + 10) / 2.
+  CHECK(comparison.speedup(1, 0, study::Effort::Trials).value == doctest::Approx(10.0 / 10));
+  CHECK(comparison.speedup(0, 0, study::Effort::Trials).value == doctest::Approx(10.0 / 15));
+  CHECK(comparison.speedup_over_itself(1, 0, study::Effort::Trials).value == doctest::Approx(15.0 / 10));
+}
+
 TEST_CASE("what a recipe searches on after its end does not count where it is compared to itself") {
   study::Results some = results();
   for (study::FinishedSearch& one : some.searches)
@@ -116,6 +131,23 @@ TEST_CASE("finalists are compared where those of every problem and seed were mea
   CHECK(comparison.noise()[2] == doctest::Approx(0.5));
 }
 
+TEST_CASE("a search that found nothing needs no finalist, and is then infinitely slow") {
+  study::Results some{.recipes = {"A", "B"}, .problems = {"p"}};
+  study::Course nothing;
+  nothing.add(study::Course::infinity, 1);
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    some.searches.push_back(search("A", "p", seed, course(5, 1)));
+    some.searches.push_back(search("B", "p", seed, seed == 1 ? nothing : course(5, 1)));
+    study::Finalists finalists{.problem = "p", .seed = seed, .entrants = {{"A", 1}}, .latencies_s = {{"A", 1}}};
+    if (seed != 1) finalists.entrants["B"] = 2, finalists.latencies_s["B"] = 2;
+    some.finalists.push_back(finalists);
+  }
+  const study::Comparison comparison(some);
+  REQUIRE(comparison.has_finalists());
+  CHECK(comparison.finalist_speed(0).value == 1);
+  CHECK(comparison.finalist_speed(1).value == doctest::Approx(1.0 / 3));  // (0.5 + 0 + 0.5) / 3
+}
+
 TEST_CASE("searches of known spaces have scores, and failed trials are counted") {
   std::vector<double> latencies;
   for (int i = 1; i <= 100; ++i) latencies.push_back(i * i / 100.0);
@@ -137,6 +169,16 @@ TEST_CASE("searches of known spaces have scores, and failed trials are counted")
   CHECK(comparison.score_difference(0, 1).value == comparison.score(0).value - comparison.score(1).value);
   CHECK(comparison.best_known_s(0) == 0.01);
   CHECK(comparison.failed_share(1) == 0.5);
+  // The best known configuration is that of the space, also where no search finds it.
+  study::Course second;
+  second.add(0.04, 1);
+  second.imprecise = 1;
+  for (study::FinishedSearch& one : known.searches)
+    if (one.recipe == "Best") one.course = second;
+  CHECK(study::Comparison(known).best_known_s(0) == 0.01);
+  CHECK(study::Comparison(known).speed(0).value == 0.25);
+  CHECK(study::Comparison(known).imprecise_share(0) == 1);
+  CHECK(study::Comparison(known).failed_share(0) == 0);
 }
 
 TEST_CASE("searches of spaces whose costs are known have scores over seconds, each problem counting the same") {
@@ -175,6 +217,23 @@ TEST_CASE("speed on one problem within trials or seconds") {
   CHECK(comparison.speed_within(1, 0, 5, study::Effort::Trials) == study::Interval{1, 1, 1});
   CHECK(comparison.speed_within(1, 1, 4.9, study::Effort::Seconds).value == 0.125);
   CHECK(comparison.speed_within(1, 1, 0.5, study::Effort::Seconds).value == 0);
+  // A trial of another duration: found in trial 5, after 25 s.
+  study::Course slow;
+  for (std::size_t t = 1; t <= 5; ++t) slow.add(t < 5 ? 8.0 : 1.0, 5.0 * static_cast<double>(t));
+  const study::Comparison alone({.recipes = {"A"}, .problems = {"p"}, .searches = {search("A", "p", 0, slow)}});
+  CHECK(alone.speed_within(0, 0, 5, study::Effort::Trials).value == 1);
+  CHECK(alone.speed_within(0, 0, 24, study::Effort::Seconds).value == 0.125);
+}
+
+TEST_CASE("one problem has its own searches, as many as there are") {
+  study::Results some{.recipes = {"A"}, .problems = {"p", "q"}};
+  for (std::uint64_t seed = 0; seed < 3; ++seed) some.searches.push_back(search("A", "p", seed, course(5, 4)));
+  for (std::uint64_t seed = 0; seed < 4; ++seed)
+    some.searches.push_back(search("A", "q", seed, course(5, seed == 0 ? 1 : 2)));
+  const study::Comparison comparison(some);
+  CHECK(comparison.speed_within(0, 0, 10, study::Effort::Trials).value == 1);
+  CHECK(comparison.speed_within(0, 1, 10, study::Effort::Trials).value == 0.625);  // (1 + 3 * 0.5) / 4
+  CHECK(comparison.speed(0).value == doctest::Approx((1 + 0.625) / 2));
 }
 
 TEST_CASE("searches that not all recipes have are kept apart") {

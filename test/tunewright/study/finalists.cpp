@@ -56,6 +56,13 @@ TEST_CASE("every recipe's program enters once and the first one's twice") {
   CHECK(finalists.again_s == 4);
 }
 
+TEST_CASE("a program that fails when it enters again has not entered twice") {
+  const study::Finalists finalists = study::measure_finalists(problem(), 7, 9, {{"A", config(1)}});
+  CHECK(finalists.latencies_s == std::map<std::string, double>{{"A", 1}});
+  CHECK(finalists.twice.empty());
+  CHECK(finalists.again_s == 0);
+}
+
 TEST_CASE("finalists of a network are the sums over its tasks, each by its occurrences") {
   const study::NetworkProblem<toy::Space, InTurns> network{.name = "n",
                                                            .tasks = {{toy::task("a", 1), 2}, {toy::task("b", 2), 0.5}}};
@@ -93,6 +100,19 @@ TEST_CASE("finalists are one line, read back to the bit") {
     CHECK(study == "study");
     for (std::size_t length = 0; length + 2 < line.size(); ++length)
       CHECK_THROWS_AS(study::from_line(line.substr(0, length), read, study), FormatError);
+  }
+}
+
+TEST_CASE("finalists without one of their members are a bad line") {
+  std::string line = study::to_line({.problem = "p", .entrants = {{"A", 1}}, .latencies_s = {{"A", 1}}}, "s"), study;
+  line.pop_back();
+  study::Finalists read;
+  CHECK_NOTHROW(study::from_line(line, read, study));
+  for (const std::string name : {"study", "problem", "seed", "conditions", "entrants", "latencies_s"}) {
+    std::string other = line;
+    other.replace(other.find('"' + name + '"') + 1, name.size(), "another");
+    read = {.problem = {}, .entrants = {{"A", 1}}};
+    CHECK_THROWS_WITH_AS(study::from_line(other, read, study), doctest::Contains("six members"), FormatError);
   }
 }
 

@@ -36,6 +36,11 @@ TEST_CASE("a finished search is one line, read back to the bit") {
   for (std::size_t length = 0; length + 2 < line.size(); ++length)
     CHECK_THROWS_AS(study::from_line(line.substr(0, length), read, study), FormatError);
   CHECK_THROWS_AS(study::from_line("{\"study\": \"s\"}", read, study), FormatError);
+  for (const std::string name : {"study", "recipe", "problem", "seed", "conditions", "trials", "failed", "elapsed_s"}) {
+    std::string other = line.substr(0, line.size() - 1);
+    other.replace(other.find('"' + name + '"') + 1, name.size(), "another");
+    CHECK_THROWS_WITH_AS(study::from_line(other, read, study), doctest::Contains("nine members"), FormatError);
+  }
 }
 
 TEST_CASE("processes that share a folder see each other's searches, whatever was cut short") {

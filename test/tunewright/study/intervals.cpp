@@ -176,6 +176,8 @@ TEST_CASE("values, shapes and options that make no interval are named") {
   CHECK(test::refusal([&] { return study::mean_over_tasks(values, rng, {.resamples = 38}); }).find("at least 39") !=
         std::string::npos);
   CHECK(study::mean_over_tasks(values, rng, {.resamples = 39}).value == 3.5);
+  // 0.05 (19 + 1) is rank 1, although (1 - 0.9) / 2 is a bit less than 0.05 in floating point.
+  CHECK(study::mean_over_tasks(values, rng, {.resamples = 19, .confidence = 0.9}).value == 3.5);
   const std::vector<std::size_t> seeds{3, 3};
   CHECK(test::refusal([&] {
           return study::bootstrap(seeds, [](std::span<const study::DrawnTask>) { return std::nan(""); }, rng);

@@ -29,6 +29,9 @@ TEST_CASE("two points are a line, a turn is flat, and an end does not overshoot"
   // At a turn the derivative is 0; slopes 1 and -4, so that the end's (3 * 1 + 4) / 2 = 3.5 is cut to 3 * 1.
   const MonotoneCurve turn({0, 1, 2}, {0, 1, -3});
   CHECK(turn(0.5) == doctest::Approx(0.5 + 3.0 / 8));
+  // With slopes 1 and -2 it is (3 * 1 + 2) / 2 = 2.5, which stays.
+  const MonotoneCurve gentle({0, 1, 2}, {0, 1, -1});
+  CHECK(gentle(0.5) == doctest::Approx(0.5 + 2.5 / 8));
   // Slopes 1 and 5: the end's (3 * 1 - 5) / 2 is negative, so it is 0; the middle is 6 / (3 / 1 + 3 / 5).
   const MonotoneCurve steep({0, 1, 2}, {0, 1, 6});
   CHECK(steep(0.5) == doctest::Approx(0.5 - 6 / 3.6 / 8));

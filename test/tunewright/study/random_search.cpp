@@ -75,6 +75,11 @@ TEST_CASE("trials to a share of the way have the reference program's values") {
   CHECK(twice.trials_to(0.25) == 2);
   CHECK(twice.trials_to(0.95) == 2);
   CHECK(twice.trials_to(1) == 2);
+  // By hand: 95 % of the way is 1.075, which only place 3, the optimum, reaches. Place 2 takes ceil(2 / (5 - 2)) trials,
+  // place 3 ceil(3 / (5 - 3)).
+  const study::RandomSearch four({4, 3, 2, 1});
+  CHECK(four.trials_to(0.95) == 1);
+  CHECK(four.trials_to(1) == 2);
 }
 
 TEST_CASE("a short range is widened") {
