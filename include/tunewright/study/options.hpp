@@ -155,6 +155,28 @@ inline void read(const std::string& name, const std::string& value, Options& opt
 
 }  // namespace command_line
 
+/// What `--help` prints before the options of Google Benchmark.
+[[nodiscard]] inline std::string usage(const Plan& plan) {
+  std::string text = "Options of the study '" + plan.name + "'; those of Google Benchmark follow.\n" +
+                     "  --out=DIR          folder of the results (results-" + plan.name +
+                     ")\n"
+                     "  --data=DIR         folder of recorded data\n"
+                     "  --seeds=N          searches per recipe and problem (" +
+                     std::to_string(plan.seeds) +
+                     ")\n"
+                     "  --first_seed=N     the first seed (0)\n"
+                     "  --shard=i/n        the i-th of n parts of the searches\n"
+                     "  --recipes=A,B      only these\n"
+                     "  --problems=A,B     only these\n"
+                     "  --reference=A      the recipe that others are compared with (the first one)\n"
+                     "  --tasks=N          maximum number of tasks\n"
+                     "  --threads=N        threads of a search\n"
+                     "  --minutes=N        no part of the study begins later than that\n"
+                     "  --report           no search: tables and figures of finished searches\n";
+  for (const std::string& own : plan.options.value_or(std::vector<std::string>{})) text += "  --" + own + "=...\n";
+  return text;
+}
+
 /// Removes the study's options from the command line and leaves those of Google Benchmark. Throws
 /// `std::invalid_argument` for a value out of range and for an option that the study does not have.
 inline Options take_options(int& argc, char** argv, const Plan& plan) {

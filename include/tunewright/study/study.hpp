@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -332,9 +333,12 @@ int run(int argc, char** argv, const Plan& plan, const Setup& setup) {
       if (!word.starts_with("--data=") && !word.starts_with("--out=") && !word.starts_with("--benchmark_"))
         line += std::string(line.empty() ? "" : " ") + std::string(word);
     }
+    const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
+    const bool help = std::any_of(words.begin(), words.end(), [](std::string_view word) { return word == "--help"; });
+    if (help) std::fputs(usage(plan).c_str(), stdout);
     Options options = take_options(argc, argv, plan);
     for (const std::string& folder : plan.folders) {
-      if (!options.data.empty() && std::filesystem::is_directory(options.data / folder)) continue;
+      if (help || (!options.data.empty() && std::filesystem::is_directory(options.data / folder))) continue;
       std::fprintf(stderr, "skipped: no folder '%s' in the data; name their folder by --data=DIR, see docs/studies\n",
                    folder.c_str());
       return 0;

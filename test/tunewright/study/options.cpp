@@ -75,6 +75,13 @@ TEST_CASE("a study that lists no options of its own has none") {
   CHECK_THROWS_WITH_AS((void)options.number("batch", 7), doctest::Contains("add \"batch\" there"), std::logic_error);
 }
 
+TEST_CASE("the help names defaults of the plan and the study's own options") {
+  const std::string text = study::usage({.name = "mine", .seeds = 9, .options = {{"batch", "trials"}}});
+  for (const char* part : {"'mine'", "(results-mine)", "(9)", "--report", "  --batch=...\n  --trials=...\n"})
+    CHECK(text.find(part) != std::string::npos);
+  CHECK(study::usage({.name = "mine"}).find("=...") == std::string::npos);
+}
+
 TEST_CASE("an option that the study does not have is refused") {
   const study::Plan plan{.name = "mine", .options = {{"batch", "trials"}}};
   Line known({"--batch=3", "--minutes=5", "--seeds=2", "--benchmark_filter=a"});
