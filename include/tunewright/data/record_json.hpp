@@ -80,6 +80,7 @@ void write_journal(std::ostream& out, std::span<const Record> records, std::span
 #include <type_traits>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/data/journal_index/line_head.hpp"
 #include "tunewright/data/task_json.hpp"
 #include "tunewright/data/whole_number.hpp"
 #include "tunewright/json/writer.hpp"
@@ -251,6 +252,9 @@ TUNEWRIGHT_INLINE Record from_line(std::string_view line) {
   }
   Record record;
   record.task = record_json::hash_at(json, "task");
+  if (const auto head = journal_index::head_of(line); head.schema != 0 && head.task != record.task) {
+    throw std::runtime_error("names two tasks, " + to_hex(head.task) + " and " + to_hex(record.task));
+  }
   record.target = record_json::hash_at(json, "target");
   record.key = record_json::hash_at(json, "key");
   json.at("task_name").get_to(record.task_name);

@@ -141,14 +141,14 @@ namespace tunewright::data::table_import {
 
 TUNEWRIGHT_INLINE void canonical(std::string_view json, std::string& into) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (!json.empty() && json.front() != '0' && std::all_of(json.begin(), json.end(), is_digit)) {
-    into.assign(json);
-    return;
-  }
   std::string word;
   if (!json.empty() && json.front() == '"') {
     json::Scanner(json).string(word);
     json = word;
+  }
+  if (!json.empty() && json.front() != '0' && std::all_of(json.begin(), json.end(), is_digit)) {
+    into.assign(json);
+    return;
   }
   double value = 0;
   const auto [stop, error] = std::from_chars(json.data(), json.data() + json.size(), value);

@@ -96,6 +96,9 @@ TEST_CASE("a line that is not a whole valid record is refused with a reason") {
   refused(with(line, "\"schema\":1", "\"schema\":1.44e46"), "'schema' is 1.44e+46, not a whole number");
   refused(with(line, "\"calls\":", "\"calls\":4294967296,\"was\":"), "'calls' is 4294967296, not a whole number");
   refused(with(line, "\"seed\":", "\"seed\":\"7\",\"was\":"), "'seed' is \"7\", not a whole number");
+  // An index reads the beginning of a line, where another task stands.
+  refused(with(line, "\"slot\":", "\"task\":\"0000000000000001\",\"slot\":"),
+          "names two tasks, fedcba9876543210 and 0000000000000001");
   Record failed = timed();
   failed.outcome.result = Failure{Fault::RunError, ""};
   refused(with(data::to_line(failed), "run_error", "bad_mood"), "bad_mood");

@@ -123,7 +123,8 @@ TEST_CASE("a stream that refuses the data is told") {
 TEST_CASE("what is written is read again, whatever parameters and repeats are like") {
   const std::string results =
       R"({"configuration": {"a\"b\n": Infinity, "word": "inf"}, "times": {"runtimes": [324, 1, 1]}, "invalidity": "correct"},
-         {"configuration": {"a\u0022b\n": 2, "word": NaN}, "times": {}, "invalidity": "timeout"})";
+         {"configuration": {"a\u0022b\n": 2, "word": NaN}, "times": {}, "invalidity": "timeout"},
+         {"configuration": {"a\u0022b\n": 3, "word": 266666666666666666666}, "times": {}, "invalidity": "timeout"})";
   const data::ImportedTable read = data::parse_t4(file("\"timeunit\": \"ms\"", results), {.device = "d"});
   REQUIRE(read.report.complete());
   std::stringstream written;

@@ -17,27 +17,7 @@ namespace tunewright::data::journal_index {
 /// A run is read in one piece, so its length is limited.
 inline constexpr std::uint64_t longest_run_bytes = std::uint64_t{1} << 20;
 
-/// The type of a line, from its beginning as this library writes it.
-struct LineHead {
-  int schema = 0;  ///< 0: neither a record nor a description
-  std::uint64_t task = 0;
-};
-[[nodiscard]] inline LineHead head_of(std::string_view line) {
-  constexpr std::string_view begin = "{\"schema\":", middle = ",\"task\":\"";
-  LineHead head;
-  if (line.size() < begin.size() + 1 + middle.size() + 16 || !line.starts_with(begin) ||
-      line.substr(begin.size() + 1, middle.size()) != middle)
-    return head;
-  for (const char c : line.substr(begin.size() + 1 + middle.size(), 16)) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-    if (digit < 0) return head;
-    head.task = head.task * 16 + static_cast<std::uint64_t>(digit);
-  }
-  const char version = line[begin.size()];
-  if (version == '1' || version == '2') head.schema = version - '0';
-  return head;
-}
-/// The same for any line. Members of other programs' lines may be in any order. A description counts only if it is
+/// The head of any line. Members of other programs' lines may be in any order. A description counts only if it is
 /// complete: unlike a record, it is not read again before a journal relies on it.
 [[nodiscard]] inline LineHead head_of_any(std::string_view line) {
   if (const LineHead head = head_of(line); head.schema == record_schema) return head;
