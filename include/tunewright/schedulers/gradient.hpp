@@ -114,20 +114,15 @@ TUNEWRIGHT_INLINE double Gradient::latency_by_similar(std::span<const TaskState>
     if (tasks[j].has_valid() && size_class(tasks[j]) == size_class(tasks[i]) && similarity(tasks[j].task) == text)
       group.push_back(j);
   }
-  const auto rate = [&](std::size_t j) { return tasks[j].task.flops / tasks[j].best_s(); };
-  const auto belongs = [&](std::size_t j) {
-    double best_rate = 0;
-    std::size_t most_rounds = 0;
-    for (const std::size_t other : group) {
-      best_rate = std::max(best_rate, rate(other));
-      if (other != j) most_rounds = std::max(most_rounds, tasks[other].rounds.size());
-    }
-    return rate(j) >= best_rate / beta || tasks[j].rounds.size() <= 5 + most_rounds;
-  };
-  if (group.size() < 2 || !belongs(i)) return infinity;
   double best_rate = 0;
-  for (const std::size_t j : group)
-    if (belongs(j)) best_rate = std::max(best_rate, rate(j));
+  std::size_t most_rounds = 0;
+  for (const std::size_t j : group) {
+    best_rate = std::max(best_rate, tasks[j].task.flops / tasks[j].best_s());
+    if (j != i) most_rounds = std::max(most_rounds, tasks[j].rounds.size());
+  }
+  // The fastest never leaves. Nor need it be asked whether the task is slower than expected: of one that is not, no
+  // latency below the present one is expected.
+  if (group.size() < 2 || tasks[i].rounds.size() > 5 + most_rounds) return infinity;
   return beta * tasks[i].task.flops / best_rate;
 }
 

@@ -36,11 +36,12 @@ TEST_CASE("by default a tenth of the model's learning rate, from the source's we
   update(tune, model);
   CHECK(model.weights == Labels{0.05F, 0.05F});
   CHECK(model.rescaled == 0);
-  FineTune goes_on{.training = DescentLine::steps(1, 0.5F), .from_source = false, .refit_input_scale = true};
+  FineTune goes_on{.training = DescentLine::steps(1, 0.25F), .from_source = false, .refit_input_scale = true};
   model = source();
   update(goes_on, model);
-  update(goes_on, model);  // the score is already 1
-  CHECK(model.weights == Labels{0.5F, 0.5F});
+  CHECK(model.weights == Labels{0.25F, 0.25F});
+  update(goes_on, model);  // the score is 0.5 now
+  CHECK(model.weights == Labels{0.375F, 0.375F});
   CHECK(model.rescaled == 2);
 }
 

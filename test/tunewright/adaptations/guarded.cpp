@@ -42,6 +42,26 @@ DescentLine source(float slope) {
   return model;
 }
 
+/// Turns round what a model says, once.
+struct TurnOnce {
+  bool turned = false;
+  void update(DescentLine& model, const FeatureBatch&, std::span<const float>, std::span<const std::uint32_t>) {
+    if (!turned) model.weights[0] = -model.weights[0];
+    turned = true;
+  }
+};
+
+/// Counts the programs that it and its copies were fitted to.
+struct Counted {
+  std::size_t* learned;
+  std::size_t* scored;
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    *scored += x.programs();
+    for (std::size_t p = 0; p < x.programs(); ++p) score[p] = x.row(p)[0];
+  }
+  void fit(const FeatureBatch& x, std::span<const float>, std::span<const std::uint32_t>) { *learned += x.programs(); }
+};
+
 }  // namespace
 
 TEST_CASE("a source that has it the wrong way round is found out, and one's own model takes over") {
@@ -83,6 +103,32 @@ TEST_CASE("a verdict is asked for again when there is enough more") {
   CHECK(!guarded.fell_back);
   guarded.update(model, enough.x, enough.y, {});
   CHECK(guarded.fell_back);
+}
+
+TEST_CASE("each comparison transfers anew from the source, whatever was transferred since") {
+  DescentLine model = source(-1);
+  adaptations::Guarded<TurnOnce, DescentLine> guarded;
+  const Own few = programs(16), many = programs(64);
+  guarded.update(model, few.x, few.y, {});
+  CHECK(model.weights[0] == 1);
+  guarded.update(model, many.x, many.y, {});
+  CHECK(guarded.accuracy_with == 1);  // the one turned before would be turned back, or stay the source's
+  CHECK(!guarded.fell_back);
+  CHECK(model.weights[0] == 1);
+}
+
+TEST_CASE("each program is scored by models of the other folds, as soon as there are enough") {
+  std::size_t learned = 0, scored = 0;
+  Counted model{&learned, &scored};
+  adaptations::Guarded<adaptations::Refit, Counted> guarded{.folds = 4};
+  const Own own = programs(32);
+  guarded.update(model, one_column(std::span(own.y).first(31)), std::span(own.y).first(31), {});
+  CHECK(learned == 31);  // no comparison, one transfer
+  CHECK(scored == 0);
+  learned = 0;
+  guarded.update(model, own.x, own.y, {});
+  CHECK(learned == 2 * 3 * 32 + 32);  // with and without, three quarters four times; and the transfer
+  CHECK(scored == 2 * 32);
 }
 
 TEST_CASE("it guards other adaptations too") {

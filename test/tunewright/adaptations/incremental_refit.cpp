@@ -53,6 +53,10 @@ TEST_CASE("a network is trained anew at doublings and a few steps in between") {
         wanted);  // 41 is too little news; the last 10 are another session's
 }
 
+TEST_CASE("as many new candidates as the share says are enough") {
+  CHECK(diary({.steps = 5, .min_growth = 0.25}, {8, 9, 10}) == std::vector<std::string>{"anew 8", "5 steps 10"});
+}
+
 TEST_CASE("without renewals a network is trained anew only once") {
   const std::vector<std::string> wanted{"anew 10", "3 steps 20", "3 steps 80"};
   CHECK(diary({.steps = 3, .renewal_factor = std::numeric_limits<double>::infinity(), .min_growth = 0}, {10, 20, 80}) ==

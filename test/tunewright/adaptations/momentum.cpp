@@ -40,6 +40,16 @@ TEST_CASE("the released form by hand: train a copy, follow half of the way") {
   CHECK(moa.slow == Labels{0.375F, 0.375F});
 }
 
+TEST_CASE("each training begins at the slow weights, not where the last one ended") {
+  // Steps of rate 0.25: from 0 to 0.25, and from 0.125, where the score is 0.25, to 0.125 + 0.25 * 0.75.
+  DescentLine model = source();
+  Momentum moa{.momentum = 0.5, .every = 1, .training = DescentLine::steps(1, 0.25F)};
+  moa.update(model, one_column({1}), Labels{1}, {});
+  CHECK(model.weights == Labels{0.25F, 0.25F});
+  moa.update(model, one_column({1}), Labels{1}, {});
+  CHECK(model.weights == Labels{0.3125F, 0.3125F});
+}
+
 TEST_CASE("the printed form by hand: what training changed is added to shrunk weights") {
   DescentLine model = source();
   Momentum moa{.form = Momentum::Form::Printed, .momentum = 0.5, .every = 1};

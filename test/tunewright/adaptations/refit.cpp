@@ -44,7 +44,7 @@ TEST_CASE("adaptive training waits for a fifth more candidates") {
 
 TEST_CASE("a task that the last fit had nothing of is fitted at once") {
   Counting model;
-  adaptations::Refit refit{.min_growth = 0.5};
+  adaptations::Refit refit{.min_growth = 1};
   const auto feed_groups = [&](const std::vector<std::uint32_t>& group) {
     FeatureBatch x(1);
     for (std::size_t i = 0; i < group.size(); ++i) x.append_program(std::array{0.0F});

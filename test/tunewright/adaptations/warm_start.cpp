@@ -55,6 +55,7 @@ TEST_CASE("the source counts for half at 64 programs and for nothing from 277 on
   CHECK(warm.share(128) == 0.25);
   CHECK(warm.share(276) == doctest::Approx(0.0503).epsilon(0.001));
   CHECK(warm.share(277) == 0);
+  CHECK(WarmStart{.least_share = 0.5}.share(64) == 0.5);
   CHECK(WarmStart{.half_life_programs = std::numeric_limits<double>::infinity()}.share(1000000) == 1);
 }
 
@@ -141,6 +142,17 @@ TEST_CASE("programs without rows come last, and do not disturb the rest") {
   const Labels score = scores(model, x);
   CHECK(std::isfinite(score[0]));
   CHECK(score[2] == -std::numeric_limits<float>::infinity());
+  CHECK(model.own.y[2] == 0.5F);  // the source says nothing of it, so that all of its label, 0, is to be learned
+}
+
+TEST_CASE("few new programs are not worth a fit") {
+  Transferred<RecordingModel> model;
+  WarmStart warm{.min_growth = 0.5};
+  warm.update(model, one_column({1, 2, 3, 4}), Labels{1, 0.5F, 0.5F, 0.5F}, {});
+  warm.update(model, one_column({1, 2, 3, 4, 5}), Labels{1, 0.5F, 0.5F, 0.5F, 0.5F}, {});
+  CHECK(model.own.fits == 1);
+  warm.update(model, one_column({1, 2, 3, 4, 5, 6}), Labels{1, 0.5F, 0.5F, 0.5F, 0.5F, 0.5F}, {});
+  CHECK(model.own.fits == 2);
 }
 
 TEST_CASE("options out of range are named") {

@@ -68,6 +68,14 @@ TEST_CASE("appending joins tasks and targets by name") {
   data::Dataset bare = small_dataset(1, 1, 1);
   bare.x = FeatureBatch();
   CHECK_THROWS_WITH_AS(data.append(bare), doctest::Contains("describe both"), std::invalid_argument);
+  bare.append(data::Dataset());
+  CHECK(bare.size() == 1);
+  data.append(data::Dataset());
+  CHECK(data.size() == 12);
+  data::Dataset all;
+  all.append(data);
+  CHECK(all.size() == 12);
+  CHECK(all.x.programs() == 12);
 }
 
 TEST_CASE("columns that do not belong together are refused") {

@@ -44,6 +44,11 @@ TEST_CASE("within_task holds back the share of every task on every target, at ra
   CHECK(places.size() > 4);
 }
 
+TEST_CASE("within_task holds back the nearest number of records") {
+  CHECK(data::within_task(small_dataset(1, 1, 5), 0.35, Rng(1)).test.size() == 2);  // of 1.75
+  CHECK(data::within_task(small_dataset(1, 1, 5), 0.25, Rng(1)).test.size() == 1);  // of 1.25
+}
+
 TEST_CASE("by_task holds back whole tasks on all targets") {
   const data::Dataset data = small_dataset(10, 2, 5);
   const data::Split split = data::by_task(data, 0.2, Rng(3));
@@ -88,4 +93,6 @@ TEST_CASE("the first records of each group, and values at positions") {
   const std::vector<std::size_t> first = data::first_records(data, 2);
   CHECK(first == std::vector<std::size_t>{0, 1, 3, 4});
   CHECK(data::pick(data.task, first) == std::vector<std::uint32_t>{0, 0, 1, 1});
+  const std::vector<std::size_t> by_turns{0, 3, 1, 4, 2, 5};
+  CHECK(data::first_records(data.subset(by_turns), 2) == std::vector<std::size_t>{0, 1, 2, 3});
 }

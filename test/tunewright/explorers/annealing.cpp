@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "support/toy_space.hpp"
 
@@ -74,6 +75,7 @@ TEST_CASE("what chains bring is left out below the least score, and random candi
   REQUIRE(kept.size() > 100);
   CHECK(kept.size() < 400);
   for (const toy::Tiles& tiles : kept) CHECK(tiles[0] >= 5);
+  CHECK(std::any_of(kept.begin(), kept.end(), [](const toy::Tiles& tiles) { return tiles[0] == 5; }));
 
   annealing = {.chains = 4, .steps = 100, .elite_factor = 4, .random_immigrant_factor = 0.5, .least_score = 0};
   CHECK(annealing.pool_bound(100).most == 450);
@@ -92,6 +94,39 @@ TEST_CASE("what chains bring is left out below the least score, and random candi
   annealing = {.chains = 4, .steps = 100, .random_immigrant_factor = 0.5, .least_score = 7};
   Rng third(3);
   CHECK(annealing.explore(toy::Space{}, toy::task(), guidance, third).size() == 150);
+}
+
+TEST_CASE("a round ends after as many steps in a row as patience says that bring nothing better") {
+  // One chain, whose neighbours are a list: the first digits are scores, the others tell candidates apart.
+  struct Listed : toy::Space {
+    std::vector<toy::Tiles> list;
+    mutable std::size_t asked = 0;
+    std::optional<toy::Tiles> mutate(const Task&, const toy::Tiles& tiles, Rng&) const {
+      ++asked;
+      return asked <= list.size() ? list[asked - 1] : tiles;
+    }
+  };
+  const auto first_tile = [](std::span<const toy::Tiles> configs, std::span<float> score) {
+    for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(configs[i][0]);
+  };
+  const Guidance<toy::Tiles> guidance{.rank = first_tile, .seeds = {}, .measured = nothing_measured, .wanted = 1};
+  const auto steps_with = [&](std::vector<toy::Tiles> list) {
+    Listed space;
+    space.list = std::move(list);
+    explorers::Annealing annealing{.chains = 1,
+                                   .steps = 40,
+                                   .patience_steps = 3,
+                                   .first_temperature = 0,
+                                   .last_temperature = 0,
+                                   .elite_factor = 1,
+                                   .chain_ends = {"4000"}};
+    Rng rng(1);
+    (void)annealing.explore(space, toy::task(), guidance, rng);
+    return space.asked;
+  };
+  CHECK(steps_with({}) == 3);                                                        // it stays where it is
+  CHECK(steps_with({{1, 0, 0, 0}, {1, 0, 0, 1}, {1, 0, 0, 2}, {1, 0, 0, 3}}) == 3);  // new ones, all worse
+  CHECK(steps_with({{1, 0, 0, 0}, {4, 0, 0, 0}, {5, 0, 0, 0}, {1, 0, 0, 1}}) == 6);  // the third is better
 }
 
 TEST_CASE("random candidates of the pool are neither measured nor refused by the ranking") {

@@ -113,6 +113,29 @@ TEST_CASE("mutations of the fastest measured candidates, one tile a step away, e
   }
 }
 
+TEST_CASE("only as many of the fastest measured candidates as a batch has are mutated") {
+  const toy::Space space;
+  // Those after the first two are not within two steps of these.
+  const std::vector<toy::Tiles> seeds{{3, 3, 3, 3}, {0, 0, 7, 7}, {7, 5, 0, 0},
+                                      {5, 7, 1, 1}, {7, 0, 0, 7}, {0, 7, 7, 0}};
+  KeySet measured;
+  for (const toy::Tiles& tiles : seeds) measured.insert(space.key(tiles));
+  explorers::DraftSet<> explorer{.size = 2, .random_factor = 0, .mutated_factor = 20};
+  explorer.explorer.population = 32;
+  std::size_t ranked = 0;
+  const Counting rank{&ranked};
+  Rng rng(3);
+  const auto pool = explorer.explore(
+      space, toy::task(), Guidance<toy::Tiles>{.rank = rank, .seeds = seeds, .measured = measured, .wanted = 2}, rng);
+  const auto away = [](const toy::Tiles& a, const toy::Tiles& b) {
+    int sum = 0;
+    for (std::size_t t = 0; t < 4; ++t) sum += std::abs(a[t] - b[t]);
+    return sum;
+  };
+  REQUIRE(pool.size() > 2 + 6);
+  for (std::size_t i = 2; i < pool.size(); ++i) CHECK(std::min(away(pool[i], seeds[0]), away(pool[i], seeds[1])) == 1);
+}
+
 TEST_CASE("options out of range") {
   const KeySet measured;
   std::size_t ranked = 0;

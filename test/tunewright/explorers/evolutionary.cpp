@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "support/toy_space.hpp"
 
@@ -80,6 +82,53 @@ TEST_CASE("parents are chosen in proportion to their score") {
   CHECK(space.all == 2000);
   // The first population is half and half to 1.1 % (one deviation), so the share is 0.75 to about 1.3 %.
   CHECK(static_cast<double>(space.good) / 2000.0 == doctest::Approx(0.75).epsilon(0.07));
+
+  // A negative score is as good as none.
+  const auto only_good = [](std::span<const toy::Tiles> configs, std::span<float> score) {
+    for (std::size_t i = 0; i < configs.size(); ++i) score[i] = configs[i][0] < 4 ? 1.0F : -3.0F;
+  };
+  const Guidance<toy::Tiles> positive{.rank = only_good, .seeds = {}, .measured = measured};
+  space.good = space.all = 0;
+  (void)explorers::Evolutionary{.population = 2000, .generations = 1, .mutation_probability = 1}.explore(
+      space, toy::task(), positive, rng);
+  CHECK(space.all == 2000);
+  CHECK(space.good == 2000);
+}
+
+TEST_CASE("where a parent has no legal mutation, another one is tried") {
+  struct Half : toy::Space {
+    mutable std::size_t children = 0;
+    std::optional<toy::Tiles> mutate(const Task&, const toy::Tiles& tiles, Rng&) const {
+      if (tiles[0] < 4) return std::nullopt;
+      ++children;
+      return tiles;
+    }
+  };
+  const KeySet measured;
+  const Guidance<toy::Tiles> guidance{.rank = by_cost, .seeds = {}, .measured = measured};
+  const Half space;
+  Rng rng(8);
+  (void)explorers::Evolutionary{.population = 64, .generations = 1, .mutation_probability = 1, .max_tries = 1000}
+      .explore(space, toy::task(), guidance, rng);
+  CHECK(space.children == 64);
+}
+
+TEST_CASE("a random candidate that is among the best is returned once, and equally good ones are ordered by key") {
+  const auto all_equal = [](std::span<const toy::Tiles> configs, std::span<float> score) {
+    std::fill_n(score.begin(), configs.size(), 1.0F);
+  };
+  const KeySet measured;
+  const Guidance<toy::Tiles> guidance{.rank = all_equal, .seeds = {}, .measured = measured, .wanted = 4};
+  Rng rng(5);
+  // 12 candidates and no generation: the best 8, then the 4 others, although these need not be the last 4 drawn.
+  const explorers::Evolutionary evolution{.population = 12, .generations = 0, .random_immigrant_factor = 1};
+  const auto pool = evolution.explore(toy::Space{}, toy::task(), guidance, rng);
+  REQUIRE(pool.size() == 12);
+  std::vector<std::uint64_t> keys;
+  for (const toy::Tiles& tiles : pool) keys.push_back(toy::Space{}.key(tiles));
+  CHECK(std::is_sorted(keys.begin(), keys.begin() + 8));
+  CHECK(*std::min_element(keys.begin() + 8, keys.end()) > keys[7]);
+  CHECK(KeySet(keys.begin(), keys.end()).size() == 12);
 }
 
 TEST_CASE("options out of range are refused") {

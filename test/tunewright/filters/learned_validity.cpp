@@ -120,6 +120,8 @@ TEST_CASE("repeating the rarer class moves the verdict where both are mixed") {
   };
   CHECK(kept(taught(false), of_depth(1, 10, 100)) == 10);  // 20 of 30 work
   CHECK(kept(taught(true), of_depth(1, 10, 100)) == 0);    // failures count 11-fold: 20 of 130
+  CHECK(taught(true).model.count[1] == 130);
+  CHECK(taught(true).model.count[2] == 90);
 }
 
 TEST_CASE("a threshold learned from held-out labels gives away the share that was allowed") {
@@ -137,11 +139,23 @@ TEST_CASE("a threshold learned from held-out labels gives away the share that wa
   const auto unseen = of_depth(1, 10, 100);
   CHECK(taught(0.009).least_score == -std::numeric_limits<float>::infinity());  // 0.009 * 101 < 1
   CHECK(kept(taught(0.009), unseen) == 10);
-  const Filter strict = taught(0.07);  // the seventh of them: all six are given away
+  CHECK(taught(0.06).least_score < 0.5F);  // the sixth of them
+  const Filter strict = taught(0.07);      // the seventh of them: all six are given away
   CHECK(strict.least_score == 1.0F);
   CHECK(kept(strict, unseen) == 0);
   CHECK(kept(strict, of_depth(2, 10, 100)) == 10);
   CHECK(kept(Filter{.most_lost = 0.07}, unseen) == 10);  // nothing taught
+}
+
+TEST_CASE("the scores that set the threshold are by models that do not know the program") {
+  // One of 10 works at depth 1: models of the others score it 0, one of all 0.1.
+  Filter filter{.balanced = false, .most_lost = 0.011};  // the lowest of 95: 0.011 * 96 = 1.06
+  std::vector<toy::Tiles> configs = of_depth(1, 10), more = of_depth(2, 94);
+  configs.insert(configs.end(), more.begin(), more.end());
+  std::vector<float> label(104, 1.0F);
+  for (std::size_t i = 0; i < 9; ++i) label[i] = 0;
+  filter.teach(toy::Features{}.extract(toy::Space{}, toy::task(), std::span<const toy::Tiles>(configs)), label);
+  CHECK(filter.least_score == 0);
 }
 
 TEST_CASE("a configuration counts once a task") {

@@ -74,6 +74,9 @@ TEST_CASE("tasks apart, and labels that are missing") {
   const auto apart = of({.across_tasks = false}, score, y, {0, 1, 0, 1});
   CHECK(apart.loss == Approx(2 * 0.36907));
   CHECK(apart.gradient[1] == Approx(-0.36907 * log2_e / 2));
+  // One list: 1/D = 1, 0.63093, 0.5, 0.43068; pairs weigh 0.5, 0.56932, 0.13093, 0.20025, over a best DCG of 1.63093.
+  const auto across = of({.across_tasks = true}, score, y, {0, 1, 0, 1});
+  CHECK(across.loss == Approx(0.858716));
   const double missing = std::numeric_limits<double>::quiet_NaN();
   const auto fewer = of({}, {0, 9, 0}, {1, missing, 0});
   CHECK(fewer.loss == Approx(0.36907));

@@ -52,6 +52,14 @@ TEST_CASE("the upper confidence bound weighs gains against rounds") {
         Positions{1});
 }
 
+TEST_CASE("the bonus is of the logarithm of all rounds, those of finished tasks among them") {
+  // 331 rounds: 1 + sqrt(2 ln 331 / 27) = 1.66 against 0 + sqrt(2 ln 331 / 4) = 1.70; of 31 it would be 1.50 to 1.31.
+  CHECK(support::choices(Bandit{}, {task_state({2, 2, 2, 2}), by_curve(27), finished(by_curve(300))}, 1) ==
+        Positions{0});
+  // 3 rounds: 0 + sqrt(9.5 ln 3) = 3.23 against 1 + sqrt(9.5 ln 3 / 2) = 3.28; of ln 4 it would be 3.63 to 3.57.
+  CHECK(support::choices(Bandit{.exploration = 9.5}, {task_state({1e-6}), task_state({4, 3})}, 1) == Positions{1});
+}
+
 TEST_CASE("without a bonus the largest gain is taken, and a task without a valid program counts as that") {
   const std::vector<TaskState> tasks{by_curve(4), by_curve(3), finished(task_state({}))};
   CHECK(support::choices(Bandit{.exploration = 0}, tasks, 1) == Positions{1});

@@ -69,6 +69,12 @@ TEST_CASE("a task is expected to run half as fast as the fastest like it, unless
   CHECK(gradient_ms(alike, tasks, 0) == doctest::Approx(-2.4));
 }
 
+TEST_CASE("a task of no known operations is like none, not even where sizes are alike") {
+  const std::vector<TaskState> tasks{task_state({4e-3, 4e-3, 4e-3, 4e-3}, 1, 0, "conv"),
+                                     task_state({1e-3}, 1, 0.5, "conv")};
+  CHECK(gradient_ms({.similarity = by_name}, tasks, 0) == doctest::Approx(-0.8));
+}
+
 TEST_CASE("sizes are alike within a power of the golden ratio") {
   // floor(log(C + 1) / log 1.618): 32.9 for 7.5e6, 33.0 for 8e6, 33.9 for 1.2e7
   const auto gradient_beside = [](double flops) {

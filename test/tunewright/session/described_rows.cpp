@@ -74,4 +74,11 @@ TEST_CASE("what there is no room for is not kept") {
   for (std::uint64_t key = 0; key < 20; ++key) known.add_if_room(Keys{key}, large);
   CHECK(known.contains(15));  // 64 MiB
   CHECK_FALSE(known.contains(16));
+  for (std::uint64_t key = 0; key < 16; ++key) {
+    known.add_if_room(Keys{20}, large);
+    CHECK_FALSE(known.contains(20));
+    known.forget(Keys{key});
+  }
+  known.add_if_room(Keys{20}, large);  // once all are forgotten
+  CHECK(known.contains(20));
 }

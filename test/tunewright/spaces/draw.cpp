@@ -26,6 +26,19 @@ TEST_CASE("draws are the same at any number of threads") {
   CHECK(one != spaces::draw(space, toy::task(), 100, {}, 1, Rng(6)));
 }
 
+TEST_CASE("draws end after five waves of 16 that gave nothing new") {
+  struct Late : toy::Space {
+    std::size_t failing;
+    mutable std::size_t samples = 0;
+    explicit Late(std::size_t first) : failing(first) {}
+    std::optional<toy::Tiles> sample(const Task& task, Rng& rng) const {
+      return samples++ < failing ? std::nullopt : Space::sample(task, rng);
+    }
+  };
+  CHECK(spaces::draw(Late(79), toy::task(), 1, {}, 1, Rng(1)).size() == 1);
+  CHECK(spaces::draw(Late(80), toy::task(), 1, {}, 1, Rng(1)).empty());
+}
+
 TEST_CASE("a small space is drawn almost empty, then draws end") {
   const toy::Space space;
   const auto all = spaces::draw(space, toy::task(), 100000, {}, 2, Rng(1));

@@ -18,6 +18,7 @@ study::FinishedSearch example(const char* recipe, std::uint64_t seed) {
   study::FinishedSearch search{
       .recipe = recipe, .problem = "p \"q\"", .seed = seed, .conditions = 0xffffffffffffffff, .course = {}};
   search.best_config = "[1, \"a\"]";
+  search.course.imprecise = 2;
   search.course.add(study::Course::infinity, 0.5);
   search.course.add(1e-6 / 3, 1.25);
   search.course.add(2e-7, 1e3);

@@ -53,6 +53,20 @@ TEST_CASE("the course of a network is the sum of weight times best, from when al
   CHECK_THROWS_AS(keeper.on_record(trial(stranger, "c1", 1), status), std::logic_error);
 }
 
+TEST_CASE("latencies that stayed imprecise are counted apart from failures") {
+  const std::vector<WeightedTask> tasks = network();
+  study::CourseKeeper keeper(tasks);
+  Record imprecise = trial(tasks[0], "a1", 5);
+  imprecise.outcome.result =
+      Timing{.repeats = {Seconds(5), Seconds(6)}, .median = Seconds(5), .stopped = StopReason::Budget};
+  for (const Record& record : {imprecise, trial(tasks[0], "a2", 0), trial(tasks[1], "b1", 3)})
+    keeper.on_record(record, RunStatus{});
+  const study::Course course = keeper.searched().course;
+  CHECK(course.trials == 3);
+  CHECK(course.failed == 1);
+  CHECK(course.imprecise == 1);
+}
+
 TEST_CASE("a course is recalled in the order of its measurements, without those of another compiler") {
   const support::TemporaryFolder folder;
   const std::vector<WeightedTask> tasks = network();
@@ -87,6 +101,9 @@ TEST_CASE("searches are comparable if they share tasks, occurrences and budget")
   const std::uint64_t conditions = study::conditions_of(tasks, budget);
   CHECK(study::conditions_of(tasks, budget) == conditions);
   CHECK(study::conditions_of(tasks, {.trials = 20, .batch = 5}) != conditions);
+  CHECK(study::conditions_of(tasks, {.trials = 21, .batch = 10}) != conditions);
+  CHECK(study::conditions_of(tasks, {.trials = 20, .batch = 10, .patience_trials = 5}) != conditions);
+  CHECK(study::conditions_of(tasks, {.trials = 20, .batch = 10, .time = Seconds(60)}) != conditions);
   std::vector<WeightedTask> others = tasks;
   others[0].weight = 3;
   CHECK(study::conditions_of(others, budget) != conditions);
