@@ -85,7 +85,8 @@ class Journal {
   Journal(Journal&& other) noexcept
       : options_(std::move(other.options_)),
         described_(std::move(other.described_)),
-        fd_(std::exchange(other.fd_, -1)) {}
+        fd_(std::exchange(other.fd_, -1)),
+        within_line_(other.within_line_) {}
   Journal& operator=(Journal&&) = delete;
   ~Journal() {
     if (fd_ >= 0) ::close(fd_);
@@ -115,7 +116,8 @@ class Journal {
   }
 
  private:
-  void write_all(const std::string& text);
+  /// Begins on a fresh line if the last write was cut short, as on a full disk.
+  void write_all(std::string text);
 
   /// The lines of `wanted` tasks and, if there are none, some record of another task.
   [[nodiscard]] JournalContents read(const std::set<std::uint64_t>& wanted);
@@ -126,6 +128,7 @@ class Journal {
   Options options_;
   std::optional<std::set<std::uint64_t>> described_;  // tasks that the file describes, as last read
   int fd_ = -1;
+  bool within_line_ = false;  // whether a failed write left part of a line
 };
 
 /// The fastest valid record of `task` in a journal, if any; `space.decode(task, record->config)` restores its
@@ -219,7 +222,9 @@ TUNEWRIGHT_INLINE void Journal::append(Record record) {
 
 TUNEWRIGHT_INLINE void Journal::describe(const Task& task) {
   if (!described_) static_cast<void>(read({}));
-  if (described_->insert(stable_hash(task)).second) write_all(to_line(task) + '\n');
+  if (described_->contains(stable_hash(task))) return;
+  write_all(to_line(task) + '\n');
+  described_->insert(stable_hash(task));
 }
 
 TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(const Task& task) {
@@ -296,16 +301,19 @@ TUNEWRIGHT_INLINE bool Journal::read_by_index(const std::set<std::uint64_t>& wan
   }
 }
 
-TUNEWRIGHT_INLINE void Journal::write_all(const std::string& text) {
+TUNEWRIGHT_INLINE void Journal::write_all(std::string text) {
+  if (within_line_) text.insert(0, 1, '\n');
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t written = ::write(fd_, text.data() + done, text.size() - done);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
+      if (done > 0) within_line_ = text[done - 1] != '\n';
       throw std::runtime_error("cannot write journal '" + options_.path + "': " + std::strerror(errno) +
                                "; free some space, then start again: everything measured so far is kept");
     }
     done += static_cast<std::size_t>(written);
   }
+  within_line_ = false;
 }
 
 TUNEWRIGHT_INLINE void Journal::warn(const JournalContents& contents) const {

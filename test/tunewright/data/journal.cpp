@@ -2,11 +2,16 @@
 #include "tunewright/data/journal.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <stdexcept>
+#include <utility>
 #include <variant>
 
 #include "support/refusal.hpp"
@@ -104,6 +109,33 @@ TEST_CASE("a writer begins on a fresh line after a torn one, and a whole last li
   CHECK(contents.records.size() == 3);
   REQUIRE(contents.bad.size() == 1);
   CHECK(contents.bad[0].number == 3);
+}
+
+TEST_CASE("after a disk was full, the same writer goes on with a fresh line and describes its task") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  data::Journal journal(options(path));
+  journal.append(record(toy::task(), {1, 1, 1, 1}));
+  rlimit usual{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &usual) == 0);
+  const auto on_full = std::signal(SIGXFSZ, SIG_IGN);
+  const auto fails_after = [&](rlim_t bytes, const auto& write) {
+    const rlimit full{std::filesystem::file_size(path) + bytes, usual.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &full) == 0);
+    CHECK_THROWS_WITH_AS(write(), doctest::Contains("free some space"), std::runtime_error);
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &usual) == 0);
+  };
+  fails_after(0, [&] { journal.describe(toy::task()); });
+  fails_after(20, [&] { journal.append(record(toy::task(), {2, 2, 2, 2})); });
+  fails_after(1, [&] { journal.append(record(toy::task(), {2, 2, 2, 2})); });  // the fresh line, and nothing on it
+  data::Journal moved(std::move(journal));
+  moved.describe(toy::task());
+  moved.append(record(toy::task(), {3, 3, 3, 3}));
+  std::signal(SIGXFSZ, on_full);
+  const auto contents = data::read_journal(path);
+  CHECK(contents.records.size() == 2);
+  CHECK(contents.tasks.size() == 1);
+  CHECK(contents.bad.size() == 1);
 }
 
 TEST_CASE("a file that is no journal is refused and left as it is") {
