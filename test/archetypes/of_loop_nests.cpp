@@ -26,7 +26,7 @@ using namespace tunewright;
 namespace {
 
 // [snippet-begin operator]
-/// Of each row of `a` and each row of `b` the squared distance, where row and column of the result are at most `band`
+/// The squared distance of each row of `a` from each row of `b`, where row and column of the result are at most `band`
 /// apart; elsewhere -1.
 program::Tensor banded_distances(program::ComputeGraph& graph, const program::Tensor& a, const program::Tensor& b,
                                  std::int64_t band) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles every header that does more than include others alone, with warnings as errors, and counts: test/self_containment/run.sh [PRESET [JOBS]]. The
-# preset is that for Clang 19 if none is named; "ci" takes the default compiler. Headers that compiled before and have
-# not changed since are counted without compiling them again. Ends with status 1 if one fails, whose errors are printed.
+# Compiles every header that does more than include others alone, with warnings as errors, and counts:
+# test/self_containment/run.sh [PRESET [JOBS]]. The preset is that for Clang 19 if none is named; "ci" takes the default
+# compiler. Headers that compiled before and have not changed since are counted without compiling them again. Ends with
+# status 1 if one fails, whose errors are printed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

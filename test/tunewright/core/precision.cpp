@@ -50,7 +50,7 @@ TEST_CASE("trials that are as fast as the best are counted without it") {
   CHECK(as_fast_as_best(trials) == 2);
   CHECK(as_fast_as_best(std::vector<Measured>{{{.result = Failure{}}}}) == 0);
   CHECK(as_fast_as_best(std::vector<Measured>{}) == 0);
-  // Of two equal ones the first counts as the fastest: 1.05 s is alike to it, and not to the exact second one.
+  // The first of two equal ones counts as the fastest: 1.05 s is alike to it, and not to the exact second one.
   const std::vector<Measured> equal{
       {{.result = timing(1, 0.02, 4)}}, {{.result = timing(1, 0, 4)}}, {{.result = timing(1.05, 0.02, 4)}}};
   CHECK(as_fast_as_best(equal) == 2);

@@ -35,6 +35,31 @@ std::vector<toy::Tiles> explored(explorers::DraftSet<>& explorer, const KeySet& 
                           Guidance<toy::Tiles>{.rank = rank, .seeds = {}, .measured = measured, .wanted = wanted}, rng);
 }
 
+KeySet keys_of(const std::vector<toy::Tiles>& configs) {
+  KeySet keys;
+  for (const toy::Tiles& tiles : configs) keys.insert(toy::Space{}.key(tiles));
+  return keys;
+}
+
+/// A pool of `wanted` drafts and `factor` times as many mutations of the measured `seeds`, the fastest first.
+std::vector<toy::Tiles> mutated(const std::vector<toy::Tiles>& seeds, std::size_t wanted, double factor) {
+  const KeySet measured = keys_of(seeds);
+  explorers::DraftSet<> explorer{.size = wanted, .random_factor = 0, .mutated_factor = factor};
+  explorer.explorer.population = 32;
+  std::size_t ranked = 0;
+  const Counting rank{&ranked};
+  Rng rng(3);
+  return explorer.explore(toy::Space{}, toy::task(),
+                          Guidance<toy::Tiles>{.rank = rank, .seeds = seeds, .measured = measured, .wanted = wanted},
+                          rng);
+}
+
+int steps_apart(const toy::Tiles& a, const toy::Tiles& b) {
+  int steps = 0;
+  for (std::size_t t = 0; t < 4; ++t) steps += std::abs(a[t] - b[t]);
+  return steps;
+}
+
 }  // namespace
 
 TEST_CASE("a set of its own size is kept for two rounds and then drafted anew") {
@@ -87,53 +112,24 @@ TEST_CASE("copies of an explorer keep sets of their own") {
 }
 
 TEST_CASE("mutations of the fastest measured candidates, one tile a step away, end the pool") {
-  const toy::Space space;
   const std::vector<toy::Tiles> seeds{{3, 3, 3, 3}, {0, 0, 7, 7}};
-  KeySet measured;
-  for (const toy::Tiles& tiles : seeds) measured.insert(space.key(tiles));
-  explorers::DraftSet<> explorer{.size = 4, .random_factor = 0, .mutated_factor = 3};
-  explorer.explorer.population = 32;
-  std::size_t ranked = 0;
-  const Counting rank{&ranked};
-  Rng rng(3);
-  const auto pool = explorer.explore(
-      space, toy::task(), Guidance<toy::Tiles>{.rank = rank, .seeds = seeds, .measured = measured, .wanted = 4}, rng);
+  const auto pool = mutated(seeds, 4, 3);
   REQUIRE(pool.size() > 4);
   CHECK(pool.size() <= 4 + 12);
-  KeySet distinct = measured;
-  for (const toy::Tiles& tiles : pool) CHECK(distinct.insert(space.key(tiles)).second);
-  for (std::size_t i = 4; i < pool.size(); ++i) {
-    int nearest = 100;
-    for (const toy::Tiles& seed : seeds) {
-      int away = 0;
-      for (std::size_t t = 0; t < 4; ++t) away += std::abs(pool[i][t] - seed[t]);
-      nearest = std::min(nearest, away);
-    }
-    CHECK(nearest == 1);
-  }
+  KeySet distinct = keys_of(seeds);
+  for (const toy::Tiles& tiles : pool) CHECK(distinct.insert(toy::Space{}.key(tiles)).second);
+  for (std::size_t i = 4; i < pool.size(); ++i)
+    CHECK(std::min(steps_apart(pool[i], seeds[0]), steps_apart(pool[i], seeds[1])) == 1);
 }
 
 TEST_CASE("only as many of the fastest measured candidates as a batch has are mutated") {
-  const toy::Space space;
   // Those after the first two are not within two steps of these.
   const std::vector<toy::Tiles> seeds{{3, 3, 3, 3}, {0, 0, 7, 7}, {7, 5, 0, 0},
                                       {5, 7, 1, 1}, {7, 0, 0, 7}, {0, 7, 7, 0}};
-  KeySet measured;
-  for (const toy::Tiles& tiles : seeds) measured.insert(space.key(tiles));
-  explorers::DraftSet<> explorer{.size = 2, .random_factor = 0, .mutated_factor = 20};
-  explorer.explorer.population = 32;
-  std::size_t ranked = 0;
-  const Counting rank{&ranked};
-  Rng rng(3);
-  const auto pool = explorer.explore(
-      space, toy::task(), Guidance<toy::Tiles>{.rank = rank, .seeds = seeds, .measured = measured, .wanted = 2}, rng);
-  const auto away = [](const toy::Tiles& a, const toy::Tiles& b) {
-    int sum = 0;
-    for (std::size_t t = 0; t < 4; ++t) sum += std::abs(a[t] - b[t]);
-    return sum;
-  };
+  const auto pool = mutated(seeds, 2, 20);
   REQUIRE(pool.size() > 2 + 6);
-  for (std::size_t i = 2; i < pool.size(); ++i) CHECK(std::min(away(pool[i], seeds[0]), away(pool[i], seeds[1])) == 1);
+  for (std::size_t i = 2; i < pool.size(); ++i)
+    CHECK(std::min(steps_apart(pool[i], seeds[0]), steps_apart(pool[i], seeds[1])) == 1);
 }
 
 TEST_CASE("options out of range") {

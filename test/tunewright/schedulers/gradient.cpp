@@ -85,7 +85,7 @@ TEST_CASE("sizes are alike within a power of the golden ratio") {
   CHECK(gradient_beside(7.5e6) == doctest::Approx(-0.8));
   CHECK(gradient_beside(1.2e7) == doctest::Approx(0.8 * (2 * 8.0 / 12 - 4)));
   CHECK(gradient_beside(1.4e7) == doctest::Approx(-0.8));  // 34.2
-  // Of C + 1, not C: that is 5.08 for 10.5 and 5.33 for 12, while log 10.5 / log 1.618 would be 4.89.
+  // The class counts C + 1, not C: log to base phi is 5.08 for 10.5 and 5.33 for 12, while that of 10.5 itself is 4.89.
   const std::vector<TaskState> small{task_state({4e-3, 4e-3, 4e-3, 4e-3}, 1, 10.5, "conv"),
                                      task_state({1e-3}, 1, 12, "conv")};
   CHECK(gradient_ms({.similarity = by_name}, small, 0) == doctest::Approx(0.8 * (2 * 10.5 / 12 - 4)));
