@@ -120,6 +120,34 @@ TEST_CASE("instruction sets need all of their parts") {
                        std::runtime_error);
 }
 
+TEST_CASE("processors whose units are narrower than their registers are known by family and model") {
+  const auto width = [](const char* vendor, int family, int model) {
+    return host::vector_unit_bytes("vendor_id\t: " + std::string(vendor) + "\ncpu family\t: " + std::to_string(family) +
+                                   "\nmodel\t\t: " + std::to_string(model) + "\n");
+  };
+  CHECK(width("AuthenticAMD", 23, 1) == 16);  // Zen
+  CHECK(width("AuthenticAMD", 23, 47) == 16);
+  CHECK(width("AuthenticAMD", 23, 48) == 0);   // Zen 2
+  CHECK(width("AuthenticAMD", 25, 17) == 32);  // Zen 4
+  CHECK(width("AuthenticAMD", 26, 2) == 0);    // Zen 5 of servers
+  CHECK(width("AuthenticAMD", 26, 36) == 32);  // of notebooks
+  CHECK(width("AuthenticAMD", 26, 96) == 32);
+  CHECK(width("AuthenticAMD", 26, 112) == 0);
+  CHECK(width("HygonGenuine", 24, 0) == 16);
+  CHECK(width("GenuineIntel", 6, 143) == 0);
+  CHECK(host::vector_unit_bytes("") == 0);
+
+  Target target;
+  target.isa = Isa::Avx512;
+  CHECK(target.vector_unit_share() == 1);
+  const Target whole = target;
+  target.vector_unit_bytes = 32;
+  CHECK(target.vector_unit_share() == 0.5);
+  CHECK(target.with_isa(Isa::Avx2).vector_unit_share() == 1);
+  CHECK(target.with_isa(Isa::Sse42).vector_unit_share() == 1);
+  CHECK(stable_hash(target) != stable_hash(whole));
+}
+
 TEST_CASE("tensor units are what the flags name, and go with the instruction set they belong to") {
   const auto bit = [](TensorUnit unit) { return static_cast<std::uint32_t>(unit); };
   CHECK(host::tensor_units_of_flags("avx512f avx512_vnni avx512_bf16 avx_vnni") ==

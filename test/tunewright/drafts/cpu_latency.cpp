@@ -63,6 +63,33 @@ TEST_CASE("one elementwise loop by hand") {
   CHECK(cycles(vectorized(10240), core()) == doctest::Approx(81920 / 32.0 + 1280 * pipe * exposed + 1280 * 0.5));
 }
 
+TEST_CASE("units narrower than registers take a vector in parts, and caches do not slow down") {
+  const auto vectorized = [](std::int64_t elements) {
+    return scheduled(plus_one(elements), [](ScheduleBuilder& s) { s.vectorize(1, s.split(1, 0, {16})[1]); });
+  };
+  Target halves = core();
+  halves.isa = Isa::Avx512;
+  const double pipe = 0.5 + 0.5 * exposed + 1;  // as with AVX2, but of 16 elements
+  CHECK(cycles(vectorized(1024), halves) == doctest::Approx(64 * pipe + 64 * 0.5));
+  halves.vector_unit_bytes = 32;
+  CHECK(cycles(vectorized(1024), halves) == doctest::Approx(64 * 2 * pipe + 64 * 0.5));
+  CHECK(cycles(vectorized(10240), halves) == doctest::Approx(81920 / 32.0 + 640 * 2 * pipe * exposed + 640 * 0.5));
+  halves.isa = Isa::Avx2;
+  CHECK(cycles(vectorized(1024), halves) == cycles(vectorized(1024), core()));
+}
+
+TEST_CASE("divisions and functions of narrow units, by hand") {
+  Target halves = core();
+  halves.vector_unit_bytes = 16;
+  const CpuCore narrow = CpuCore{}.on(halves);
+  loops::BodyOperations body;
+  body.divisions = 1;
+  body.functions = 1;
+  CHECK(CpuCore{}.on(core()).cycles(4, body) == doctest::Approx(2 + 8 + 20));
+  CHECK(narrow.cycles(4, body) == doctest::Approx(2 * (2 + 8 + 20)));
+  CHECK(narrow.loop_step_cycles == CpuCore{}.loop_step_cycles);
+}
+
 TEST_CASE("a register tile by hand") {
   const auto graph = program::operators::matmul_graph({.m = 4, .n = 16, .k = 256});
   const loops::LoopNest nest = scheduled(graph, [](ScheduleBuilder& s) {

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "tunewright/core/target.hpp"
 #include "tunewright/loops/operations.hpp"
 
 namespace tunewright::drafts {
@@ -19,7 +20,7 @@ struct CpuTensorUnits {
 };
 
 /// Assumed rates of a CPU core; caches, vector width and threads come from the target. The same for all machines,
-/// because the draft only ranks.
+/// because the draft only ranks, except for those whose units are narrower than their registers: see `on`.
 struct CpuCore {
   double frequency_hz = 2.5e9;
   double vectors_per_cycle = 2;      ///< arithmetic; a multiply-add is one
@@ -37,6 +38,20 @@ struct CpuCore {
   double late_share = 2;  ///< further time of bytes that were not fetched ahead, relative to that of others
   double overlap = 0.85;  ///< share of the other costs of a tile or a statement that the largest hides, in [0, 1]
   CpuTensorUnits tensor_units{};
+
+  /// The core of `target`: arithmetic, loads and stores of vectors are slower where its units process a share of a
+  /// register at a time. Bytes and scalar work take as long as on others, so such a core gains less from moving fewer
+  /// of them.
+  [[nodiscard]] CpuCore on(const Target& target) const noexcept {
+    CpuCore core = *this;
+    const double share = target.vector_unit_share();
+    core.vectors_per_cycle *= share;
+    core.division_cycles /= share;
+    core.function_cycles /= share;
+    core.loads_per_cycle *= share;
+    core.stores_per_cycle *= share;
+    return core;
+  }
 
   /// Cycles of arithmetic per vector: `simple` simple operations, and the other operations of a body.
   [[nodiscard]] double cycles(double simple, const loops::BodyOperations& body) const noexcept {

@@ -85,7 +85,7 @@ class CpuAnalysis {
   [[nodiscard]] double with_traffic(double computing, const CpuSymbols& s) const;
 
   const Target* target_ = nullptr;
-  const CpuCore* core_ = nullptr;
+  CpuCore core_{};  // of the target
   double total_ = 0;
   loops::NestSummarizer summarizer_;
   CpuSymbolReader symbols_;
@@ -102,7 +102,7 @@ namespace tunewright::drafts {
 TUNEWRIGHT_INLINE double CpuAnalysis::cycles(const loops::NestSummary& summary, const Target& target,
                                              const CpuCore& core) {
   target_ = &target;
-  core_ = &core;
+  core_ = core.on(target);
   total_ = 0;
   symbols_.read(
       summary, target, CpuSymbolReader::Caches::Warm, [this](const loops::LoopSummary& loop) { add_loop(loop); },
@@ -115,7 +115,7 @@ TUNEWRIGHT_INLINE double CpuAnalysis::cycles(const loops::NestSummary& summary, 
 
 TUNEWRIGHT_INLINE Roof CpuAnalysis::roof(const loops::NestSummary& summary, const Target& target, const CpuCore& core) {
   target_ = &target;
-  core_ = &core;
+  core_ = core.on(target);
   Roof found;
   symbols_.read(
       summary, target, CpuSymbolReader::Caches::Cold, [](const loops::LoopSummary&) {},
@@ -125,7 +125,7 @@ TUNEWRIGHT_INLINE Roof CpuAnalysis::roof(const loops::NestSummary& summary, cons
         const double by_instruction = tensor == nullptr ? 0 : share_of(*tensor);
         if (tensor != nullptr) found.peak_cycles += by_instruction * peak_cycles(*tensor, ops);
         found.peak_cycles += (1 - by_instruction) * s.tile_runs * s.tile_vectors *
-                             (s.operations + ops.divisions + ops.functions) / core.vectors_per_cycle;
+                             (s.operations + ops.divisions + ops.functions) / core_.vectors_per_cycle;
         found.memory_bytes += s.bytes.back() * (in_parallel() ? std::max(1U, target.threads) : 1U);
       });
   return found;
@@ -134,10 +134,10 @@ TUNEWRIGHT_INLINE Roof CpuAnalysis::roof(const loops::NestSummary& summary, cons
 TUNEWRIGHT_INLINE void CpuAnalysis::add_loop(const loops::LoopSummary& loop) {
   const std::size_t depth = nest().open().size() - 1;
   if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1)
-    total_ += symbols_.entries(depth) * core_->fork_cycles;
+    total_ += symbols_.entries(depth) * core_.fork_cycles;
   const bool unrolled = depth > 0 && loop.extent <= symbols_.unroll_limit(depth - 1);
   if (!CpuSymbolReader::in_tile(loop.kind) && !unrolled)
-    total_ += symbols_.entries(depth + 1) * core_->loop_step_cycles * share_of_plain_loops(depth);
+    total_ += symbols_.entries(depth + 1) * core_.loop_step_cycles * share_of_plain_loops(depth);
 }
 
 TUNEWRIGHT_INLINE double CpuAnalysis::share_of_plain_loops(std::size_t depth) const {
@@ -159,7 +159,7 @@ TUNEWRIGHT_INLINE const loops::TensorStatement* CpuAnalysis::tensor_of(const loo
 TUNEWRIGHT_INLINE double CpuAnalysis::peak_cycles(const loops::TensorStatement& tensor,
                                                   const loops::BodyOperations& operations) const {
   const loops::TensorWork work = work_of(tensor);
-  return CpuTensorCost(tensor, work, operations, *core_).cycles_at_peak();
+  return CpuTensorCost(tensor, work, operations, core_).cycles_at_peak();
 }
 
 TUNEWRIGHT_INLINE loops::TensorWork CpuAnalysis::work_of(const loops::TensorStatement& tensor) const {
@@ -179,22 +179,22 @@ TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::Sta
 TUNEWRIGHT_INLINE double CpuAnalysis::tile_cycles(const CpuSymbols& s, const loops::StatementSummary& statement,
                                                   double rows) const {
   const bool update = statement.kind == loops::Statement::Kind::Update;
-  const double computing = rows * s.tile_vectors * core_->cycles(s.operations, statement.operations);
-  const double loading = rows * s.loaded_vectors / core_->loads_per_cycle;
-  const double waiting = update ? s.chained_updates * core_->update_latency_cycles : 0;
+  const double computing = rows * s.tile_vectors * core_.cycles(s.operations, statement.operations);
+  const double loading = rows * s.loaded_vectors / core_.loads_per_cycle;
+  const double waiting = update ? s.chained_updates * core_.update_latency_cycles : 0;
   const double longest = std::max({computing, loading, waiting});
-  double cycles = longest + (1 - core_->overlap) * (computing + loading + waiting - longest);
+  double cycles = longest + (1 - core_.overlap) * (computing + loading + waiting - longest);
   cycles += rows * (s.fits ? s.accumulator_vectors : s.tile_vectors) / s.runs_in_registers *
-            (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
-  cycles += s.conditions * core_->condition_cycles;
-  return s.tile_vectors > core_->unrolled_statements ? 2 * cycles : cycles;
+            (1 / core_.stores_per_cycle + (update ? 1 / core_.loads_per_cycle : 0));
+  cycles += s.conditions * core_.condition_cycles;
+  return s.tile_vectors > core_.unrolled_statements ? 2 * cycles : cycles;
 }
 
 TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::StatementSummary& statement,
                                            const loops::TensorStatement& tensor) const {
   const double share = share_of(tensor);
   const loops::TensorWork work = work_of(tensor);
-  const double computing = CpuTensorCost(tensor, work, statement.operations, *core_).cycles();
+  const double computing = CpuTensorCost(tensor, work, statement.operations, core_).cycles();
   return share * with_traffic(computing, s) + (share < 1 ? (1 - share) * cost(s, statement) : 0);
 }
 
@@ -202,12 +202,12 @@ TUNEWRIGHT_INLINE double CpuAnalysis::with_traffic(double computing, const CpuSy
   double longest = computing;
   double all = longest;
   for (std::size_t level = 0; level < s.bytes.size(); ++level) {
-    double moving = (s.bytes[level] + core_->late_share * s.late_bytes[level]) / core_->bytes_per_cycle[level];
+    double moving = (s.bytes[level] + core_.late_share * s.late_bytes[level]) / core_.bytes_per_cycle[level];
     if (level + 1 == s.bytes.size() && in_parallel()) moving *= std::max(1U, target_->threads);
     all += moving;
     longest = std::max(longest, moving);
   }
-  return longest + (1 - core_->overlap) * (all - longest);
+  return longest + (1 - core_.overlap) * (all - longest);
 }
 
 }  // namespace tunewright::drafts

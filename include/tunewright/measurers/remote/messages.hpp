@@ -20,7 +20,7 @@ namespace tunewright::measurers::remote {
 
 /// Version of frames and messages. Both ends must have the same; the first field of `Hello` is the version in all
 /// versions.
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 
 /// The machine on which a worker runs kernels.
 struct Device {
@@ -98,7 +98,7 @@ void fields(Archive& a, T& t) {
   a(t.name, t.threads);
   known_enum(a, t.kind, 2, "kind of device");
   known_enum(a, t.isa, all_isas.size(), "instruction set");
-  a(t.cache_line_bytes, t.l1_bytes, t.l2_bytes, t.l3_bytes, t.architecture, t.tensor_units);
+  a(t.cache_line_bytes, t.l1_bytes, t.l2_bytes, t.l3_bytes, t.vector_unit_bytes, t.architecture, t.tensor_units);
 }
 template <class Archive, class T>
   requires std::is_same_v<std::remove_const_t<T>, Device>
