@@ -51,10 +51,10 @@ TEST_CASE("what the loops of a copy touch, from the innermost outwards") {
     CHECK(touched.all().bytes == 2 * 256 + 64);
     CHECK(touched.all().cache_bytes == 2 * 256 + 64);
     CHECK(touched.all().stored_cache_bytes == 256);
-    // 64 rows that begin in the same sets, and all of b.
+    // 64 rows that begin in the same sets, each piece with a quarter of the line behind it, and all of b.
     touched.grow();
     CHECK(touched.depth() == 1);
-    CHECK(touched.all().bytes == 64 * 2 * 256 + 256);
+    CHECK(touched.all().bytes == 64 * 2 * (256 + 16) + 256);
     CHECK(touched.all().cache_bytes == 64 * 2 * 4096 + 256);
     CHECK(touched.all().stored_cache_bytes == 64 * 4096);
     // Everything.
@@ -63,6 +63,26 @@ TEST_CASE("what the loops of a copy touch, from the innermost outwards") {
     CHECK(touched.all().bytes == 64 * 2 * 4096 + 256);
     CHECK(touched.all().cache_bytes == 64 * 2 * 4096 + 256);
   });
+}
+
+TEST_CASE("what is fetched in vain ends where the next piece begins") {
+  // Of rows of 17, 20 and 32 floats 16 are read, a line; y has no gaps.
+  const auto fetched = [](std::int64_t row_floats) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", {64, row_floats});
+    g->compute("y", {{"i", 64}, {"j", 16}}, [&](auto i) { return x(i[0], i[1]) + program::Expr(1.0); });
+    const loops::LoopNest nest = loops::lower(schedule::ScheduleBuilder(g).schedule());
+    double bytes = 0;
+    with_footprint(nest, [&](GrowingFootprint& touched) {
+      touched.grow();
+      bytes = touched.all().bytes - 64 * 64;
+    });
+    return bytes;
+  };
+  CHECK(fetched(16) == 64 * 64);
+  CHECK(fetched(17) == 64 * 68);
+  CHECK(fetched(20) == 64 * 80);
+  CHECK(fetched(32) == 64 * 80);
 }
 
 TEST_CASE("a statement without loops touches the lines of its accesses") {

@@ -30,10 +30,14 @@ struct Footprint {
 /// it goes on in the first one, as a product does that adds up 64 rows of a matrix for each tile of its columns. If
 /// there are more of them than prefetchers follow, nothing is fetched ahead from memory; if they do not fit L1, what is
 /// fetched ahead is evicted before it is used.
+///
+/// Where pieces of rows are followed by gaps, prefetchers also fetch part of the gaps, in vain unless other loops fill
+/// them before the cache is full.
 class GrowingFootprint {
  public:
   static constexpr double page = 4096;
   static constexpr double followed_rows = 16;
+  static constexpr double lines_in_vain = 0.25;  ///< fetched for each gap, on average
 
   /// Lets the innermost of the `loops` loops around the statement vary, if there is one.
   void start(StatementFootprint& footprint, std::size_t loops, double line, double l1_bytes);
@@ -147,6 +151,7 @@ TUNEWRIGHT_INLINE void GrowingFootprint::update(Buffer& a) const {
   bool whole = innermost == sides[0].extent;  // whether the dimensions so far are touched entirely, so slices adjoin
   for (const Side& side : sides.subspan(1)) {
     const double slices = count(side);
+    if (!whole && slices > 1) bytes = std::max(bytes, std::min(bytes + lines_in_vain * line_, side.pitch));
     bytes *= slices;
     if (slices > 1) occupied = slices * std::max(occupied, side.conflict_bytes);
     (whole || side.pitch < page ? now.row_bytes : now.count) *= slices;
