@@ -34,6 +34,7 @@
 
 #include "../known_networks.hpp"
 #include "chosen_machine.hpp"
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/replaced_file.hpp"
@@ -252,7 +253,7 @@ int main(int argc, char** argv) {
       argc, argv, {.name = "transfer_tuning", .seeds = 1, .options = {{"machine", "networks", "trials", "batch"}}},
       [&](study::Study& study) {
         const study::Options& options = study.options();
-        std::filesystem::create_directories(options.out);
+        make_folder(options.out, "name one that you may write, by --out=DIR");
         const std::vector<std::string> networks = study::command_line::names(
             options.text("networks", "resnet18,resnet50,mobilenet_v2,squeezenet1_1,vgg16,bert_base"));
         if (networks.size() < 2)

@@ -9,11 +9,11 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/data/bad_line.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
@@ -72,12 +72,7 @@ class SharedLines {
   /// another study.
   SharedLines(std::filesystem::path folder, const std::string& kind, std::string study, unsigned shard, unsigned shards)
       : study_(std::move(study)), folder_(std::move(folder)) {
-    std::error_code error;
-    std::filesystem::create_directories(folder_, error);
-    if (error) {
-      throw std::runtime_error("the folder '" + folder_.string() + "' for results cannot be made (" + error.message() +
-                               "); name one that you may write, by --out=DIR of a study");
-    }
+    make_folder(folder_, "name one that you may write, by --out=DIR of a study");
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
       const std::string name = entry.path().filename().string();

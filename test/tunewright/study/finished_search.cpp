@@ -71,7 +71,7 @@ TEST_CASE("a folder that cannot be made is named, and the option that names anot
   std::ofstream(folder.file("file")) << "text";
   const std::string refused =
       test::refusal<std::runtime_error>([&] { study::FinishedSearches(folder.file("file") + "/deep", "one"); });
-  CHECK(refused.find("the folder '" + folder.file("file") + "/deep' for results cannot be made") != std::string::npos);
+  CHECK(refused.find("the folder '" + folder.file("file") + "/deep' cannot be made") != std::string::npos);
   CHECK(refused.find("--out=DIR") != std::string::npos);
 }
 
