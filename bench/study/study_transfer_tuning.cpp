@@ -250,7 +250,7 @@ class TransferStudy {
 int main(int argc, char** argv) {
   std::function<void()> print;
   const int status = study::run(
-      argc, argv, {.name = "transfer_tuning", .seeds = 1, .options = {{"machine", "networks", "trials", "batch"}}},
+      argc, argv, {.name = "transfer_tuning", .seeds = 1, .options = {"machine", "networks", "trials", "batch"}},
       [&](study::Study& study) {
         const study::Options& options = study.options();
         make_folder(options.out, "name one that you may write, by --out=DIR");

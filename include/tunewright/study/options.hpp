@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -22,9 +21,9 @@ struct Plan {
   std::string name;                    ///< of the study: what its results are filed under
   unsigned seeds = 5;                  ///< searches per recipe and problem
   std::vector<std::string> folders{};  ///< of `Options::data`, all needed
-  /// Names of the study's own options; others are refused, and without a list all are: a misspelt `--seeds` would
-  /// otherwise search with the default.
-  std::optional<std::vector<std::string>> options{};
+  /// Names of the study's own options; others are refused: a misspelt `--seeds` would otherwise search with the
+  /// default. They are no `std::string`s, because `{{"a", "b"}}` would make a single one, from two iterators.
+  std::vector<const char*> options{};
 };
 
 /// Options of a study's command line.
@@ -50,7 +49,7 @@ struct Options {
   unsigned threads = 0;                            ///< 0: the study's own choice
   bool report_only = false;
   std::map<std::string, std::string> others{};
-  std::optional<std::vector<std::string>> known{};  ///< `Plan::options`; reading another is a `std::logic_error`
+  std::vector<std::string> known{};  ///< `Plan::options`; reading another is a `std::logic_error`
 
   [[nodiscard]] unsigned threads_or(unsigned otherwise) const { return threads == 0 ? otherwise : threads; }
   [[nodiscard]] std::string text(const std::string& name, std::string otherwise) const {
@@ -67,7 +66,7 @@ struct Options {
     return found == others.end() ? otherwise : parse<unsigned>(name, found->second);
   }
   [[nodiscard]] bool knows(const std::string& name) const {
-    return !known || name == "minutes" || std::find(known->begin(), known->end(), name) != known->end();
+    return name == "minutes" || std::find(known.begin(), known.end(), name) != known.end();
   }
 
   /// Throws `std::invalid_argument` unless the value is a count that fits `Count`.
@@ -119,7 +118,7 @@ inline void read_shard(const std::string& value, Options& options) {
 inline void require_known(const std::string& name, const std::string& value, const Options& options) {
   if (options.knows(name)) return;
   std::string own;
-  for (const std::string& known : *options.known) own += ", --" + known;
+  for (const std::string& known : options.known) own += ", --" + known;
   throw std::invalid_argument("--" + name + "=" + value +
                               ": the study has no such option; give --out, --data, --seeds, --first_seed, --shard, "
                               "--recipes, --problems, --reference, --tasks, --threads, --minutes" +
@@ -173,15 +172,16 @@ inline void read(const std::string& name, const std::string& value, Options& opt
                      "  --threads=N        threads of a search\n"
                      "  --minutes=N        no part of the study begins later than that\n"
                      "  --report           no search: tables and figures of finished searches\n";
-  for (const std::string& own : plan.options.value_or(std::vector<std::string>{})) text += "  --" + own + "=...\n";
+  for (const char* own : plan.options) text += "  --" + std::string(own) + "=...\n";
   return text;
 }
 
 /// Removes the study's options from the command line and leaves those of Google Benchmark. Throws
 /// `std::invalid_argument` for a value out of range and for an option that the study does not have.
 inline Options take_options(int& argc, char** argv, const Plan& plan) {
-  Options options{
-      .out = "results-" + plan.name, .seeds = plan.seeds, .known = plan.options.value_or(std::vector<std::string>{})};
+  Options options{.out = "results-" + plan.name,
+                  .seeds = plan.seeds,
+                  .known = std::vector<std::string>(plan.options.begin(), plan.options.end())};
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
