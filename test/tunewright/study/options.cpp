@@ -3,8 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "support/refusal.hpp"
 
 namespace {
 
@@ -90,6 +94,23 @@ TEST_CASE("the help names defaults of the plan and the study's own options") {
   for (const char* part : {"'mine'", "(results-mine)", "(9)", "--report", "  --batch=...\n  --trials=...\n"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(study::usage({.name = "mine"}).find("=...") == std::string::npos);
+}
+
+TEST_CASE("the help and the refusal of an unknown option name the same options, and each of them is read") {
+  const study::Plan plan{.name = "mine", .options = {"batch"}};
+  std::istringstream help(study::usage(plan));
+  std::string named;
+  for (std::string line; std::getline(help, line);) {
+    if (!line.starts_with("  --") || line.find('=') == std::string::npos) continue;
+    const std::string option = line.substr(2, line.find('=') - 2);
+    named += (named.empty() ? "" : ", ") + option;
+    Line one({option + (option == "--shard" ? "=1/2" : "=3")});
+    CHECK_NOTHROW((void)one.options(plan));
+  }
+  CHECK(named.starts_with("--out, --data, --seeds, "));
+  Line unknown({"--sedes=5"});
+  CHECK(test::refusal([&] { (void)unknown.options(plan); }) ==
+        "--sedes=5: the study has no such option; give " + named);
 }
 
 TEST_CASE("an option that the study does not have is refused") {
