@@ -36,6 +36,7 @@
 #include "known_networks.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/interrupt.hpp"
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/graph.hpp"
 #include "tunewright/orc.hpp"
@@ -124,7 +125,7 @@ std::vector<Target> targets_of(const Options& options) {
 bool collect(const bench::CollectedTask& one, const Options& options, OrcJit& measurer, Interrupt& interrupt) {
   const Task& task = one.task;
   const bench::CollectedFiles files(options.out, task);
-  std::filesystem::create_directories(files.measured.parent_path());
+  make_folder(files.measured.parent_path());
   data::Journal journal{{.path = files.measured.string()}};
   const auto search = [&]<class Recipe>(std::size_t programs) {
     Parts<Recipe> parts{.seed = options.seed};
@@ -173,7 +174,7 @@ int main(int argc, char** argv) try {
     tasks.insert(tasks.end(), own.begin(), own.end());
   }
 
-  std::filesystem::create_directories(options.out);
+  make_folder(options.out);
   Interrupt interrupt;
   for (std::size_t t = options.shard - 1; t < tasks.size(); t += options.shards) {
     std::cerr << '\r' << t + 1 << " of " << tasks.size() << ": " << tasks[t].task.name << " on "

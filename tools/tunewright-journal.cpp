@@ -16,6 +16,9 @@
 #include <vector>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/record.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/data/bad_line.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
 #include "tunewright/data/last_line.hpp"
@@ -53,39 +56,82 @@ const std::string& checked(const std::string& path) {
   return path;
 }
 
-std::vector<std::uint64_t> tasks_of(const data::JournalIndex& index, const std::optional<std::uint64_t>& only) {
-  std::vector<std::uint64_t> tasks;
-  for (const auto& [task, entry] : index.tasks()) {
-    if (!only || *only == task) tasks.push_back(task);
+/// A journal with its last line, which its index does not cover where it has no end.
+class WholeJournal {
+ public:
+  explicit WholeJournal(const std::string& path) : index_(checked(path)), last_(data::last_line_of(index_)) {}
+
+  [[nodiscard]] const data::JournalIndex& index() const { return index_; }
+  [[nodiscard]] std::uint64_t lines() const { return index_.lines() + (index_.ends_within_a_line() ? 1 : 0); }
+  /// Those that are of no task.
+  [[nodiscard]] std::vector<data::BadLine> bad_lines() const {
+    std::vector<data::BadLine> bad = index_.bad_lines();
+    bad.insert(bad.end(), last_.bad.begin(), last_.bad.end());
+    return bad;
   }
-  if (only && tasks.empty())
-    throw std::runtime_error("the journal has no task " + to_hex(*only) + "; 'list' tells which it has");
-  return tasks;
-}
+  [[nodiscard]] std::size_t bad_count() const {
+    return static_cast<std::size_t>(index_.other_lines()) + last_.bad.size();
+  }
+
+  /// All tasks, or `only` that one. Throws `std::runtime_error` if it is not there.
+  [[nodiscard]] std::set<std::uint64_t> tasks(const std::optional<std::uint64_t>& only = {}) const {
+    std::set<std::uint64_t> tasks;
+    for (const auto& [task, entry] : index_.tasks()) tasks.insert(task);
+    if (last_.task) tasks.insert(*last_.task);
+    if (!only) return tasks;
+    if (!tasks.contains(*only))
+      throw std::runtime_error("the journal has no task " + to_hex(*only) + "; 'list' tells which it has");
+    return {*only};
+  }
+  /// Lines of a task that begin as records.
+  [[nodiscard]] std::uint64_t lines_of(std::uint64_t task) const {
+    const auto known = index_.tasks().find(task);
+    return (known == index_.tasks().end() ? 0 : known->second.lines) + (last_.record && last_.task == task ? 1 : 0);
+  }
+  [[nodiscard]] data::JournalIndex::Found find(std::uint64_t task) const {
+    data::JournalIndex::Found found = index_.find(task);
+    if (last_.record && last_.task == task) found.records.push_back(*last_.record);
+    return found;
+  }
+  [[nodiscard]] std::optional<Task> description(std::uint64_t task) const {
+    if (auto described = index_.description(task)) return described;
+    return last_.task == task ? last_.description : std::nullopt;
+  }
+  [[nodiscard]] std::optional<Record> first_record(std::uint64_t task) const {
+    if (auto found = index_.first_record(task)) return found;
+    return last_.task == task ? last_.record : std::nullopt;
+  }
+
+ private:
+  data::JournalIndex index_;
+  data::LastLine last_;
+};
 
 int list(const std::string& path) {
-  const data::JournalIndex index(checked(path));
-  for (const auto& [task, entry] : index.tasks()) {
+  const WholeJournal journal(path);
+  for (const std::uint64_t task : journal.tasks()) {
     std::string name = "?", target = "?";
-    if (const auto described = index.description(task)) {
+    if (const auto described = journal.description(task)) {
       name = described->name;
       target = described->target.name;
-    } else if (const auto found = index.first_record(task)) {
+    } else if (const auto found = journal.first_record(task)) {
       name = found->task_name;
       target = found->target_name;
     }
-    std::printf("%s %10llu  %s  [%s]\n", to_hex(task).c_str(), static_cast<unsigned long long>(entry.lines),
+    std::printf("%s %10llu  %s  [%s]\n", to_hex(task).c_str(), static_cast<unsigned long long>(journal.lines_of(task)),
                 name.c_str(), target.c_str());
   }
-  std::printf("%zu tasks, %llu lines, %llu of them neither records nor tasks\n", index.tasks().size(),
-              static_cast<unsigned long long>(index.lines()), static_cast<unsigned long long>(index.other_lines()));
+  std::printf("%zu tasks, %llu lines, %zu of them neither records nor tasks\n", journal.tasks().size(),
+              static_cast<unsigned long long>(journal.lines()), journal.bad_count());
   return 0;
 }
 
 int best(const std::string& path, const std::optional<std::uint64_t>& only) {
-  const data::JournalIndex index(checked(path));
-  for (const std::uint64_t task : tasks_of(index, only)) {
-    const data::JournalIndex::Found found = index.find(task);
+  const WholeJournal journal(path);
+  std::size_t bad = journal.bad_count();
+  for (const std::uint64_t task : journal.tasks(only)) {
+    const data::JournalIndex::Found found = journal.find(task);
+    bad += found.bad.size();
     const Record* fastest = nullptr;
     for (const Record& record : found.records) {
       const Timing* timing = record.outcome.timing();
@@ -94,22 +140,24 @@ int best(const std::string& path, const std::optional<std::uint64_t>& only) {
     }
     if (fastest != nullptr) std::printf("%s\n", data::to_line(*fastest).c_str());
   }
+  if (bad > 0) std::fprintf(stderr, "%s: %zu bad lines left out; 'verify' tells which\n", path.c_str(), bad);
   return 0;
 }
 
 int verify(std::span<const std::string> paths) {
   bool clean = true;
   for (const std::string& path : paths) {
-    const data::JournalIndex index(checked(path));
+    const WholeJournal journal(path);
     std::size_t records = 0, failed = 0, twice = 0, bad = 0;
     const auto tell = [&](const std::vector<data::BadLine>& lines) {
       for (const data::BadLine& line : lines) {
         if (++bad <= 20) std::printf("%s:%zu: %s\n", path.c_str(), line.number, line.reason.c_str());
       }
     };
-    tell(index.bad_lines());
-    for (const auto& [task, entry] : index.tasks()) {
-      const data::JournalIndex::Found found = index.find(task);
+    tell(journal.bad_lines());
+    const std::set<std::uint64_t> tasks = journal.tasks();
+    for (const std::uint64_t task : tasks) {
+      const data::JournalIndex::Found found = journal.find(task);
       tell(found.bad);
       std::set<std::uint64_t> keys;
       for (const Record& record : found.records) {
@@ -117,16 +165,15 @@ int verify(std::span<const std::string> paths) {
         failed += record.outcome.valid() ? 0 : 1;
         twice += keys.insert(StableHash().add(record.key).add(record.compiler).value()).second ? 0 : 1;
       }
-      if (entry.described_line != 0 && !index.description(task))
+    }
+    for (const auto& [task, entry] : journal.index().tasks()) {
+      if (entry.described_line != 0 && !journal.index().description(task))
         tell({{static_cast<std::size_t>(entry.described_line), "the task described is another than the line says"}});
     }
-    const data::LastLine last = data::last_line_of(index);
-    records += last.record ? 1 : 0;
-    const bool cut = !last.bad.empty();
-    std::printf("%s: %llu lines, %zu records of %zu tasks, %zu of them failed; %zu bad lines, %zu keys come twice%s\n",
-                path.c_str(), static_cast<unsigned long long>(index.lines()), records, index.tasks().size(), failed,
-                bad, twice, cut ? "; the last line is cut short" : "");
-    clean = clean && bad == 0 && twice == 0 && !cut;
+    std::printf("%s: %llu lines, %zu records of %zu tasks, %zu of them failed; %zu bad lines, %zu keys come twice\n",
+                path.c_str(), static_cast<unsigned long long>(journal.lines()), records, tasks.size(), failed, bad,
+                twice);
+    clean = clean && bad == 0 && twice == 0;
   }
   return clean ? 0 : 1;
 }
@@ -182,11 +229,11 @@ int export_as(const std::string& format, const std::string& path, const std::str
         "the space writes them, see docs/design/tuning_logs.md; here t4 and npz are written");
   }
   if (format != "t4" && format != "npz") throw UsageError("unknown format '" + format + "'; give t4 or npz");
-  const data::JournalIndex index(checked(path));
+  const WholeJournal journal(path);
   std::vector<Record> records;
-  std::size_t bad = 0;
-  for (const std::uint64_t task : tasks_of(index, only)) {
-    data::JournalIndex::Found found = index.find(task);
+  std::size_t bad = journal.bad_count();
+  for (const std::uint64_t task : journal.tasks(only)) {
+    data::JournalIndex::Found found = journal.find(task);
     bad += found.bad.size();
     for (Record& record : found.records) records.push_back(std::move(record));
   }

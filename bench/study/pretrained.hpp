@@ -12,6 +12,7 @@
 
 #include "operators.hpp"
 #include "schedule_recipes.hpp"
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/data/journal.hpp"
@@ -91,7 +92,7 @@ class Pretrained {
   /// A journal, complete, of what `Collector` measures.
   template <class Collector>
   std::string measured(const std::string& name, std::size_t batch) {
-    std::filesystem::create_directories(folder_);
+    make_folder(folder_);
     const std::string file = (folder_ / name).string();
     for (const Target& target : targets()) {
       for (const auto& [name_of, graph] : pretraining_operators()) {

@@ -245,7 +245,7 @@ void add_labels(const study::Options& options, const std::vector<Cell>& all, std
 int main(int argc, char** argv) {
   return study::run(
       argc, argv,
-      {.name = "collection", .seeds = 3, .folders = {study::collection_folder}, .options = {{"records", "only"}}},
+      {.name = "collection", .seeds = 3, .folders = {study::collection_folder}, .options = {"records", "only"}},
       [](const study::Study& study) {
         const study::Options& options = study.options();
         const std::vector<Cell> all = cells(options.data / study::collection_folder);

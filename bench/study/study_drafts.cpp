@@ -168,8 +168,7 @@ void add(const std::string& recipe, const Set& set, std::uint64_t seed, const st
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv,
-                    {.name = "drafts", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {{"records"}}},
+  return study::run(argc, argv, {.name = "drafts", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {"records"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       for (const char* device : {"V100", "K80"})

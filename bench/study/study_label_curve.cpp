@@ -222,7 +222,7 @@ void add_curve(const study::Options& options, std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   return study::run(argc, argv,
-                    {.name = "label_curve", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {{"records"}}},
+                    {.name = "label_curve", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {"records"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)

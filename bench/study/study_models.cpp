@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
                     {.name = "models",
                      .seeds = 3,
                      .folders = {"roller-tvm-logs", "bennu-ansor"},
-                     .options = {{"records", "ansor_rounds"}}},
+                     .options = {"records", "ansor_rounds"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const study::Selection drawn{.records = options.number("records", 100), .tasks = options.tasks};

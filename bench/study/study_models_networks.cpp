@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
                     {.name = "models_networks",
                      .seeds = 2,
                      .folders = {"roller-tvm-logs"},
-                     .options = {{"records", "first_tasks", "epochs", "batch"}}},
+                     .options = {"records", "first_tasks", "epochs", "batch"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const study::Selection drawn{.records = options.number("records", 40), .tasks = options.tasks};

@@ -121,7 +121,7 @@ study::TaskCounters measured(const study::Options& options, const bench::Operato
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "mutations", .seeds = 3, .options = {{"machine", "operators", "programs"}}},
+  return study::run(argc, argv, {.name = "mutations", .seeds = 3, .options = {"machine", "operators", "programs"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const bench::Operators chosen = bench::chosen_operators(options, "known");

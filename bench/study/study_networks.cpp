@@ -55,7 +55,7 @@ std::vector<study::NetworkProblem<Space, M>> networks_of(const study::Options& o
 
 int main(int argc, char** argv) {
   return study::run(
-      argc, argv, {.name = "networks", .seeds = 3, .options = {{"networks", "trials_per_task", "batch", "taught"}}},
+      argc, argv, {.name = "networks", .seeds = 3, .options = {"networks", "trials_per_task", "batch", "taught"}},
       [](study::Study& study) {
         Target host = host_target();
         host.name = "host";

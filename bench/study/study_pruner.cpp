@@ -70,7 +70,7 @@ std::vector<study::Problem<Space, Measurer>> problems(const study::Options& opti
 }  // namespace
 
 int main(int argc, char** argv) {
-  const study::Plan plan{.name = "pruner", .seeds = 5, .options = {{"machine", "trials", "population", "trial_ms"}}};
+  const study::Plan plan{.name = "pruner", .seeds = 5, .options = {"machine", "trials", "population", "trial_ms"}};
   return study::run(argc, argv, plan, [](study::Study& study) {
     const study::Options& options = study.options();
     const Budget budget{.trials = options.number("trials", 100), .batch = 10};

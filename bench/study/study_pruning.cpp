@@ -232,7 +232,7 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
 int main(int argc, char** argv) {
   return study::run(
       argc, argv,
-      {.name = "pruning", .seeds = 5, .folders = {"roller-tvm-logs"}, .options = {{"records", "min_records"}}},
+      {.name = "pruning", .seeds = 5, .folders = {"roller-tvm-logs"}, .options = {"records", "min_records"}},
       [](const study::Study& study) {
         const study::Options& options = study.options();
         for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {

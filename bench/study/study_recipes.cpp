@@ -175,10 +175,7 @@ std::vector<study::RecordedProblem> spaces_of(const study::Options& options, con
 int main(int argc, char** argv) {
   return study::run(
       argc, argv,
-      {.name = "recipes",
-       .seeds = 25,
-       .folders = {"kernel-tuner-hub"},
-       .options = {{"set", "cap", "history", "batch"}}},
+      {.name = "recipes", .seeds = 25, .folders = {"kernel-tuner-hub"}, .options = {"set", "cap", "history", "batch"}},
       [](study::Study& study) {
         const study::Options& options = study.options();
         const auto histories =

@@ -334,7 +334,7 @@ int main(int argc, char** argv) {
                     {.name = "samplers",
                      .seeds = 1,
                      .folders = {"kernel-tuner-hub", "roller-tvm-logs"},
-                     .options = {{"part", "models", "pool", "test"}}},
+                     .options = {"part", "models", "pool", "test"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const std::string part = options.text("part", "all"), models = options.text("models", "gbdt,mlp");

@@ -228,7 +228,7 @@ int main(int argc, char** argv) {
       argc, argv,
       {.name = "schedulers",
        .seeds = 5,
-       .options = {{"machine", "networks", "schedulers", "trials", "batch", "growth_percent"}}},
+       .options = {"machine", "networks", "schedulers", "trials", "batch", "growth_percent"}},
       [&](study::Study& study) {
         const study::Options& options = study.options();
         const Settings defaults;

@@ -21,23 +21,23 @@ using namespace tunewright;
 using namespace tunewright::bench;
 
 int main(int argc, char** argv) {
-  return study::run(
-      argc, argv, {.name = "schedules", .seeds = 5, .options = {{"machine", "operators", "trials", "batch", "taught"}}},
-      [](study::Study& study) {
-        with_chosen_machine(study.options(), [&]<class M>(const Target& target, const M& measurer) {
-          const auto searched =
-              problems(chosen_operators(study.options(), "unseen"), study.options(), target, measurer);
-          const Budget budget = bench::budget(study.options());
-          if constexpr (std::same_as<M, measurers::OrcJit>) {
-            const auto pretrained = std::make_shared<Pretrained>(study.options(), target);
-            study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
-                          TreesAlone<M>, NoDataflow<M>, TenSet<M>, Tlp<M>, TlpQuick<M>, BaltoTaught<M>, OneShot<M>,
-                          HetFeatTransfer<M>, MoaPrunerQuick<M>>(
-                searched, budget, [pretrained](auto& parts) { pretrained->prepare(parts); });
-          } else {
-            study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
-                          TreesAlone<M>, NoDataflow<M>>(searched, budget);
-          }
-        });
-      });
+  return study::run(argc, argv,
+                    {.name = "schedules", .seeds = 5, .options = {"machine", "operators", "trials", "batch", "taught"}},
+                    [](study::Study& study) {
+                      with_chosen_machine(study.options(), [&]<class M>(const Target& target, const M& measurer) {
+                        const auto searched =
+                            problems(chosen_operators(study.options(), "unseen"), study.options(), target, measurer);
+                        const Budget budget = bench::budget(study.options());
+                        if constexpr (std::same_as<M, measurers::OrcJit>) {
+                          const auto pretrained = std::make_shared<Pretrained>(study.options(), target);
+                          study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>,
+                                        DraftAndTrees<M>, TreesAlone<M>, NoDataflow<M>, TenSet<M>, Tlp<M>, TlpQuick<M>,
+                                        BaltoTaught<M>, OneShot<M>, HetFeatTransfer<M>, MoaPrunerQuick<M>>(
+                              searched, budget, [pretrained](auto& parts) { pretrained->prepare(parts); });
+                        } else {
+                          study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>,
+                                        DraftAndTrees<M>, TreesAlone<M>, NoDataflow<M>>(searched, budget);
+                        }
+                      });
+                    });
 }

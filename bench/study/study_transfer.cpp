@@ -305,7 +305,7 @@ int main(int argc, char** argv) {
   const study::Plan plan{.name = "transfer",
                          .seeds = 3,
                          .folders = {"kernel-tuner-hub", "roller-tvm-logs", "droplet-autotvm"},
-                         .options = {{"source", "records", "only"}}};
+                         .options = {"source", "records", "only"}};
   return study::run(argc, argv, plan, [](const study::Study& study) {
     const study::Options& options = study.options();
     const std::size_t tasks = options.tasks == 0 ? 12 : options.tasks;

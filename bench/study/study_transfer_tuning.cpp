@@ -10,13 +10,15 @@
 // of the simulated machine. Untuned are `networks::default_schedules`, which classes keep that the other network lacks.
 //
 // Counters: untuned_ms, transferred_ms and searched_ms, sums over tasks of occurrences times latency, all schedules of
-// a task measured once more in turns; speedup and searched_speedup over untuned; share (transferred speed-up of the
-// searched one); measured (schedules) and seconds of the transfer, seconds of the search, and seconds_to_match: how
-// long the search took to what the transfer found, infinite where it did not get there. Journals and the searches'
-// curves are kept in --out; a network whose curve is there is not searched again.
+// a task measured once more in turns; from, the place of the other network in the list, from 1; speedup and
+// searched_speedup over untuned; share (transferred speed-up of the searched one); measured (schedules) and seconds of
+// the transfer, search_seconds, and seconds_to_match: how long the search took to what the transfer found, missing
+// where it did not get there. All of it is kept in --out: a finished run is not made again, nor is the search of a
+// network whose curve is there.
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -34,6 +36,8 @@
 
 #include "../known_networks.hpp"
 #include "chosen_machine.hpp"
+#include "task_results.hpp"
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/replaced_file.hpp"
@@ -98,19 +102,37 @@ struct Settings {
 template <class Measurer>
 class TransferStudy {
  public:
-  TransferStudy(Settings settings, std::vector<std::string> networks, Measurer measurer)
-      : settings_(std::move(settings)), networks_(std::move(networks)), measurer_(std::move(measurer)) {}
+  TransferStudy(Settings settings, std::vector<std::string> networks, Measurer measurer, study::Options options)
+      : settings_(std::move(settings)),
+        networks_(std::move(networks)),
+        measurer_(std::move(measurer)),
+        options_(std::move(options)) {
+    // Which networks there are to take from is a condition of what is found.
+    std::string& among = options_.others["among"];
+    for (const std::string& network : networks_) among += (among.empty() ? "" : ",") + network;
+  }
 
   void add(const std::string& network, std::uint64_t seed) {
-    study::add("TransferTuning", network, seed, [this, network, seed](benchmark::State& state) {
+    study::add_of_tasks(options_, subject, network, seed, [this, network, seed](benchmark::State&) {
       for (const std::string& each : networks_) search(each, seed);
-      compare(state, network, seed);
+      study::TaskCounters counters;
+      for (const auto& [name, value] : compare(network, seed)) counters[name][network] = value;
+      return counters;
     });
   }
 
+  /// The geometric mean over networks and seeds of all finished runs by these options.
   void print() const {
+    std::map<std::string, std::map<std::uint64_t, double>> of_network;
+    for (const study::FinishedRun& run : study::finished_runs(options_.out).all()) {
+      if (run.subject == subject && run.conditions == study::conditions_of(options_))
+        of_network[run.data][run.seed] = run.counters.at("share").at(run.data);
+    }
     std::vector<std::vector<double>> shares;
-    for (const auto& [network, of_seed] : shares_) shares.push_back(of_seed);
+    for (const auto& [network, of_seed] : of_network) {
+      std::vector<double>& seeds = shares.emplace_back();
+      for (const auto& [seed, share] : of_seed) seeds.push_back(share);
+    }
     if (shares.size() < 2) return;
     const study::Interval share = study::geometric_mean_over_tasks(shares, Rng(0));
     std::printf("transferred schedules give %.3f [%.3f, %.3f] of the speed-up of the search\n", share.value, share.low,
@@ -121,6 +143,7 @@ class TransferStudy {
   using Space = spaces::MultiLevelTiling;
   using Ansor = recipes::AnsorQuick<Space, Measurer>;
   using Transfer = recipes::TransferTuning<Space, Measurer>;
+  static constexpr const char* subject = "TransferTuning";
 
   [[nodiscard]] std::filesystem::path file(const std::string& network, std::uint64_t seed, const char* ending) const {
     return settings_.out / (network + "." + std::to_string(seed) + ending);
@@ -174,7 +197,8 @@ class TransferStudy {
     return fastest;
   }
 
-  void compare(benchmark::State& state, const std::string& network, std::uint64_t seed) {
+  /// The counters of a transfer to `network`.
+  std::map<std::string, double> compare(const std::string& network, std::uint64_t seed) {
     const std::vector<WeightedTask> tasks = tasks_of(network);
     const Schedules untuned = networks::default_schedules(tasks);
     std::vector<Seconds> untuned_s;  // [tasks]
@@ -217,18 +241,7 @@ class TransferStudy {
     }
     const Curve curve(file(network, seed, ".curve"));
     const double to_match = curve.seconds_to(run.end_to_end().value_or(Seconds(0)).count());
-    state.SetLabel("from " + chosen);
-    state.counters["untuned_ms"] = 1e3 * sum_untuned;
-    state.counters["transferred_ms"] = 1e3 * sum_transferred;
-    state.counters["searched_ms"] = 1e3 * sum_searched;
-    state.counters["speedup"] = sum_untuned / sum_transferred;
-    state.counters["searched_speedup"] = sum_untuned / sum_searched;
-    state.counters["share"] = sum_searched / sum_transferred;
-    state.counters["measured"] = static_cast<double>(run.status.trials);
-    state.counters["seconds"] = run.status.elapsed.count();
-    state.counters["search_seconds"] = curve.elapsed_s();
-    state.counters["seconds_to_match"] = to_match;
-    shares_[network].push_back(sum_searched / sum_transferred);
+    const auto from = std::find(networks_.begin(), networks_.end(), chosen) - networks_.begin();
     std::fprintf(
         stderr,
         "%s from %s, seed %llu: untuned %.4g ms, transferred %.4g ms (%zu schedules, %.3g s), searched %.4g ms "
@@ -236,12 +249,20 @@ class TransferStudy {
         network.c_str(), chosen.c_str(), static_cast<unsigned long long>(seed), 1e3 * sum_untuned,
         1e3 * sum_transferred, run.status.trials, run.status.elapsed.count(), 1e3 * sum_searched, curve.elapsed_s(),
         to_match);
+    std::map<std::string, double> counters{
+        {"from", static_cast<double>(from + 1)},    {"untuned_ms", 1e3 * sum_untuned},
+        {"transferred_ms", 1e3 * sum_transferred},  {"searched_ms", 1e3 * sum_searched},
+        {"speedup", sum_untuned / sum_transferred}, {"searched_speedup", sum_untuned / sum_searched},
+        {"share", sum_searched / sum_transferred},  {"measured", static_cast<double>(run.status.trials)},
+        {"seconds", run.status.elapsed.count()},    {"search_seconds", curve.elapsed_s()}};
+    if (to_match != never) counters["seconds_to_match"] = to_match;  // JSON has no infinity
+    return counters;
   }
 
   Settings settings_;
   std::vector<std::string> networks_;
   Measurer measurer_;
-  std::map<std::string, std::vector<double>> shares_;  // [network][seed]
+  study::Options options_;
 };
 
 }  // namespace
@@ -249,10 +270,10 @@ class TransferStudy {
 int main(int argc, char** argv) {
   std::function<void()> print;
   const int status = study::run(
-      argc, argv, {.name = "transfer_tuning", .seeds = 1, .options = {{"machine", "networks", "trials", "batch"}}},
+      argc, argv, {.name = "transfer_tuning", .seeds = 1, .options = {"machine", "networks", "trials", "batch"}},
       [&](study::Study& study) {
         const study::Options& options = study.options();
-        std::filesystem::create_directories(options.out);
+        make_folder(options.out, "name one that you may write, by --out=DIR");
         const std::vector<std::string> networks = study::command_line::names(
             options.text("networks", "resnet18,resnet50,mobilenet_v2,squeezenet1_1,vgg16,bert_base"));
         if (networks.size() < 2)
@@ -263,7 +284,7 @@ int main(int argc, char** argv) {
                                   .target = target,
                                   .trials = options.number("trials", 64),
                                   .batch = options.number("batch", 16)};
-          const auto of_machine = std::make_shared<TransferStudy<Measurer>>(settings, networks, measurer);
+          const auto of_machine = std::make_shared<TransferStudy<Measurer>>(settings, networks, measurer, options);
           for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
             for (const std::string& name : networks) of_machine->add(name, seed);
           print = [of_machine] { of_machine->print(); };

@@ -60,7 +60,6 @@ inline std::string to_line(const FinishedRun& run, const std::string& study) {
 /// Reads a run from its line, and the name of the study that it belongs to. Throws `FormatError` for a line that is
 /// none.
 inline void from_line(const std::string& line, FinishedRun& run, std::string& study) {
-  unsigned known = 0;
   json::Scanner in(line);
   const auto read_object = [&](std::map<std::string, double>& values) {
     in.object([&](std::string_view name) {
@@ -68,8 +67,7 @@ inline void from_line(const std::string& line, FinishedRun& run, std::string& st
       values[std::move(key)] = in.number();
     });
   };
-  in.object([&](std::string_view key) {
-    ++known;
+  const auto read = [&](std::string_view key) {
     if (key == "study")
       study = in.string();
     else if (key == "subject")
@@ -87,13 +85,11 @@ inline void from_line(const std::string& line, FinishedRun& run, std::string& st
         const std::string counter(name);
         read_object(run.counters[counter]);
       });
-    else {
-      --known;
-      in.skip_value();
-    }
-  });
-  in.expect_end();
-  if (known != 7) in.fail("expected a run with its seven members");
+    else
+      return false;
+    return true;
+  };
+  read_members(in, "a run", {"study", "subject", "data", "seed", "conditions", "figures", "counters"}, read);
 }
 
 /// The options that a run depends on; seeds are told apart, and what was chosen to run is not part of it.

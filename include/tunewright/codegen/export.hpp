@@ -11,7 +11,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -72,7 +71,7 @@ namespace detail {
 
 [[nodiscard]] std::string c_header(const Kernel& kernel, const std::string& symbol, std::string_view remark);
 
-/// Creates the folder if necessary.
+/// Creates the folder if necessary. Throws `std::runtime_error` if it cannot be made or the file not be written.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace detail
@@ -96,6 +95,7 @@ ExportedRuntime export_runtime(const std::filesystem::path& directory);
 
 #include "tunewright/codegen/elf_object.hpp"
 #include "tunewright/codegen/runtime_text.hpp"
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/program/expr.hpp"
 
 namespace tunewright::codegen::detail {
@@ -256,13 +256,11 @@ TUNEWRIGHT_INLINE std::string c_header(const Kernel& kernel, const std::string& 
 }
 
 TUNEWRIGHT_INLINE void write_file(const std::filesystem::path& path, std::string_view content) {
-  std::error_code ignored;  // writing the file reports errors
-  std::filesystem::create_directories(path.parent_path(), ignored);
+  make_folder(path.parent_path());
   std::ofstream file(path, std::ios::binary);
   file.write(content.data(), static_cast<std::streamsize>(content.size()));
   file.close();
-  if (!file)
-    throw std::runtime_error("cannot write '" + path.string() + "'; check that the folder exists and has room");
+  if (!file) throw std::runtime_error("cannot write '" + path.string() + "'; name another folder, or make room");
 }
 
 }  // namespace tunewright::codegen::detail

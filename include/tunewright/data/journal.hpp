@@ -80,7 +80,8 @@ class Journal {
     std::uint64_t index_above_bytes = std::uint64_t{16} << 20;
   };
 
-  /// Opens the file, creating it if needed. Throws `std::runtime_error` if it cannot be written or is not a journal.
+  /// Opens the file, creating it if needed; a file that is there stays as it is until the first record. Throws
+  /// `std::runtime_error` if it cannot be written or is not a journal.
   explicit Journal(Options options);
   Journal(Journal&& other) noexcept
       : options_(std::move(other.options_)),
@@ -116,7 +117,7 @@ class Journal {
   }
 
  private:
-  /// Begins on a fresh line if the last write was cut short, as on a full disk.
+  /// Begins on a fresh line if the last one has no end: its writer was killed, or the disk was full.
   void write_all(std::string text);
 
   /// The lines of `wanted` tasks and, if there are none, some record of another task.
@@ -128,7 +129,7 @@ class Journal {
   Options options_;
   std::optional<std::set<std::uint64_t>> described_;  // tasks that the file describes, as last read
   int fd_ = -1;
-  bool within_line_ = false;  // whether a failed write left part of a line
+  bool within_line_ = false;  // whether the file ends within a line, of a killed writer or a failed write
 };
 
 /// The fastest valid record of `task` in a journal, if any; `space.decode(task, record->config)` restores its
@@ -140,6 +141,7 @@ class Journal {
 #if TUNEWRIGHT_DEFINES(journal)
 
 #include "tunewright/data/journal_index.hpp"
+#include "tunewright/data/last_line.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
 
@@ -207,7 +209,7 @@ TUNEWRIGHT_INLINE Journal::Journal(Options options) : options_(std::move(options
   }
   const off_t size = ::lseek(fd_, 0, SEEK_END);
   char last = '\n';
-  if (size > 0 && ::pread(fd_, &last, 1, size - 1) == 1 && last != '\n') write_all("\n");
+  within_line_ = size > 0 && ::pread(fd_, &last, 1, size - 1) == 1 && last != '\n';
 }
 
 TUNEWRIGHT_INLINE void Journal::append(Record record) {
@@ -281,16 +283,25 @@ TUNEWRIGHT_INLINE bool Journal::read_by_index(const std::set<std::uint64_t>& wan
       contents.records.push_back(std::move(record));
       contents.record_lines.push_back(static_cast<std::size_t>(line));
     }
-    if (contents.records.empty()) {
-      if (auto other = index.any_record()) contents.records.push_back(std::move(*other));
+    LastLine last = last_line_of(index);
+    const bool wants_last = last.record && wanted.contains(last.record->task);
+    if (wants_last) {
+      contents.records.push_back(*std::move(last.record));
+      contents.record_lines.push_back(static_cast<std::size_t>(index.lines()) + 1);
+    } else if (contents.records.empty()) {
+      auto other = index.any_record();
+      if (!other) other = std::move(last.record);
+      if (other) contents.records.push_back(*std::move(other));
     }
     for (BadLine& bad : index.bad_lines()) contents.bad.push_back(std::move(bad));
     std::sort(contents.bad.begin(), contents.bad.end(),
               [](const BadLine& a, const BadLine& b) { return a.number < b.number; });
-    contents.lines = index.lines();
+    contents.bad.insert(contents.bad.end(), last.bad.begin(), last.bad.end());
+    contents.lines = index.lines() + (index.ends_within_a_line() ? 1 : 0);
     for (const auto& [task, entry] : index.tasks()) {
       if (entry.described_line != 0) described_->insert(task);
     }
+    if (last.description) described_->insert(*last.task);
     return true;
   } catch (const std::runtime_error& error) {
     // A folder that cannot be written has no index; the whole journal is read.

@@ -87,30 +87,30 @@ struct LearnedValidity {
     return kept;
   }
 
+  /// Adds configurations that are not known yet, and fits. If it throws, what was not added may be learned again; what
+  /// was added, because only a fit has thrown, is part of the next one.
   template <SearchSpace S>
     requires FeaturizerFor<F, S>
   void learn(const S& space, const Task& task, std::span<const config_t<S>> configs,
              std::span<const Outcome> outcomes) {
     std::vector<config_t<S>> fresh;
     std::vector<float> label;
+    std::unordered_set<std::uint64_t> keys;
     for (std::size_t i = 0; i < configs.size(); ++i) {
       const std::uint64_t key = StableHash{}.add(stable_hash(task)).add(space.key(configs[i])).value();
-      if (!seen.insert(key).second) continue;
+      if (seen.contains(key) || !keys.insert(key).second) continue;
       fresh.push_back(configs[i]);
       label.push_back(outcomes[i].valid() ? 1.0F : 0.0F);
     }
-    teach(featurizer.extract(space, task, std::span<const config_t<S>>(fresh)), label);
+    add(featurizer.extract(space, task, std::span<const config_t<S>>(fresh)), label);
+    seen.merge(keys);
+    fit_to_all();
   }
 
   /// Adds programs with label 1 for a latency and 0 for a failure, and fits the model once there are enough.
   void teach(const FeatureBatch& more, std::span<const float> label) {
-    check_options();
-    models::check_fit_sizes("filters::LearnedValidity", more, label.size(), 0);
-    x.append(more);
-    valid.insert(valid.end(), label.begin(), label.end());
-    if (!active()) return;
-    if (most_lost > 0) learn_threshold();
-    fit(model, positions(valid.size()));
+    add(more, label);
+    fit_to_all();
   }
 
   /// Whether there are enough labels to reject candidates.
@@ -126,6 +126,17 @@ struct LearnedValidity {
   }
 
  private:
+  void add(const FeatureBatch& more, std::span<const float> label) {
+    check_options();
+    models::check_fit_sizes("filters::LearnedValidity", more, label.size(), 0);
+    x.append(more);
+    valid.insert(valid.end(), label.begin(), label.end());
+  }
+  void fit_to_all() {
+    if (!active()) return;
+    if (most_lost > 0) learn_threshold();
+    fit(model, positions(valid.size()));
+  }
   void fit(M& taught, std::span<const std::size_t> programs) const {
     std::size_t successes = 0;
     for (const std::size_t p : programs) successes += valid[p] > 0 ? 1U : 0U;

@@ -59,28 +59,23 @@ inline std::string to_line(const Finalists& finalists, const std::string& study)
 
 /// Reads finalists and the name of their study from a line. Throws `FormatError` for an invalid line.
 inline void from_line(const std::string& line, Finalists& finalists, std::string& study) {
-  unsigned known = 0;
   json::Scanner in(line);
-  in.object([&](std::string_view key) {
-    ++known;
-    if (read_circumstances(in, key, finalists, study)) return;
+  const auto read = [&](std::string_view key) {
+    if (read_circumstances(in, key, finalists, study)) return true;
     if (key == "latencies_s")
       in.object([&](std::string_view recipe) { finalists.latencies_s[std::string(recipe)] = in.number(); });
     else if (key == "entrants")
       in.object(
           [&](std::string_view recipe) { finalists.entrants[std::string(recipe)] = in.integer<std::uint64_t>(); });
-    else {
-      --known;
-      if (key == "twice")
-        finalists.twice = in.string();
-      else if (key == "again_s")
-        finalists.again_s = in.number();
-      else
-        in.skip_value();
-    }
-  });
-  in.expect_end();
-  if (known != 6) in.fail("expected finalists with their six members");
+    else if (key == "twice")
+      finalists.twice = in.string();
+    else if (key == "again_s")
+      finalists.again_s = in.number();
+    else
+      return false;
+    return true;
+  };
+  read_members(in, "finalists", {"study", "problem", "seed", "conditions", "entrants", "latencies_s"}, read);
   const auto is_latency = [](double seconds) { return seconds > 0 && std::isfinite(seconds); };
   for (const auto& [recipe, latency_s] : finalists.latencies_s)
     if (!is_latency(latency_s) || !finalists.entrants.contains(recipe)) in.fail("expected latencies of entrants");

@@ -54,24 +54,20 @@ inline std::string to_line(const FinishedSearch& search, const std::string& stud
 
 /// Reads a search and the name of its study from a line. Throws `FormatError` for an invalid line.
 inline void from_line(const std::string& line, FinishedSearch& search, std::string& study) {
-  unsigned known = 0;
   json::Scanner in(line);
-  in.object([&](std::string_view key) {
-    ++known;
-    if (read_circumstances(in, key, search, study)) return;
+  const auto read = [&](std::string_view key) {
+    if (read_circumstances(in, key, search, study)) return true;
     if (key == "recipe")
       search.recipe = in.string();
     else if (key == "trials")
       search.course.trials = in.integer<std::size_t>();
     else if (key == "failed")
       search.course.failed = in.integer<std::size_t>();
-    else if (key == "imprecise") {
+    else if (key == "imprecise")
       search.course.imprecise = in.integer<std::size_t>();
-      --known;  // other programs may not know
-    } else if (key == "best_config") {
+    else if (key == "best_config")
       search.best_config = in.string();
-      --known;
-    } else if (key == "elapsed_s")
+    else if (key == "elapsed_s")
       search.course.elapsed_s = in.number();
     else if (key == "improvements")
       in.array([&] {
@@ -85,13 +81,14 @@ inline void from_line(const std::string& line, FinishedSearch& search, std::stri
         in.expect(']');
         search.course.improvements.push_back(one);
       });
-    else {
-      --known;
-      in.skip_value();
-    }
-  });
-  in.expect_end();
-  if (known != 9) in.fail("expected a finished search with its nine members");
+    else
+      return false;
+    return true;
+  };
+  // Other programs may not know "imprecise" and "best_config".
+  read_members(in, "a finished search",
+               {"study", "recipe", "problem", "seed", "conditions", "trials", "failed", "elapsed_s", "improvements"},
+               read);
 }
 
 /// The finished searches of a folder, in files `finished.*.jsonl`.

@@ -60,6 +60,7 @@ int plot_command(int argc, const char* const* argv);
 #include <string_view>
 #include <system_error>
 
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/data/measured_tasks.hpp"
 #include "tunewright/study/plots/task_figures.hpp"
 
@@ -136,12 +137,7 @@ TUNEWRIGHT_INLINE JournalPlots plot_journals(std::span<const std::string> journa
     throw std::runtime_error("plot_journals: no record is left to draw (" + summary(plots.report) +
                              "); give journals that describe their tasks");
   }
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw std::runtime_error("plot_journals: the folder '" + folder.string() + "' cannot be made (" + error.message() +
-                             "); name one that you may write");
-  }
+  make_folder(folder);
   std::set<std::string> taken;
   for (const data::MeasuredTask& task : tasks) {
     std::string name = file_name(task.task.name);

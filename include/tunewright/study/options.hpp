@@ -2,13 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -22,9 +22,9 @@ struct Plan {
   std::string name;                    ///< of the study: what its results are filed under
   unsigned seeds = 5;                  ///< searches per recipe and problem
   std::vector<std::string> folders{};  ///< of `Options::data`, all needed
-  /// Names of the study's own options; others are refused, and without a list all are: a misspelt `--seeds` would
-  /// otherwise search with the default.
-  std::optional<std::vector<std::string>> options{};
+  /// Names of the study's own options; others are refused: a misspelt `--seeds` would otherwise search with the
+  /// default. They are no `std::string`s, because `{{"a", "b"}}` would make a single one, from two iterators.
+  std::vector<const char*> options{};
 };
 
 /// Options of a study's command line.
@@ -50,7 +50,7 @@ struct Options {
   unsigned threads = 0;                            ///< 0: the study's own choice
   bool report_only = false;
   std::map<std::string, std::string> others{};
-  std::optional<std::vector<std::string>> known{};  ///< `Plan::options`; reading another is a `std::logic_error`
+  std::vector<std::string> known{};  ///< `Plan::options`; reading another is a `std::logic_error`
 
   [[nodiscard]] unsigned threads_or(unsigned otherwise) const { return threads == 0 ? otherwise : threads; }
   [[nodiscard]] std::string text(const std::string& name, std::string otherwise) const {
@@ -67,7 +67,7 @@ struct Options {
     return found == others.end() ? otherwise : parse<unsigned>(name, found->second);
   }
   [[nodiscard]] bool knows(const std::string& name) const {
-    return !known || name == "minutes" || std::find(known->begin(), known->end(), name) != known->end();
+    return name == "minutes" || std::find(known.begin(), known.end(), name) != known.end();
   }
 
   /// Throws `std::invalid_argument` unless the value is a count that fits `Count`.
@@ -115,73 +115,79 @@ inline void read_shard(const std::string& value, Options& options) {
   throw std::invalid_argument("--shard=" + value + ": give i/n with i from 1 to n, such as --shard=2/4");
 }
 
-/// Throws `std::invalid_argument` unless the study has an option of that name.
-inline void require_known(const std::string& name, const std::string& value, const Options& options) {
-  if (options.knows(name)) return;
-  std::string own;
-  for (const std::string& known : *options.known) own += ", --" + known;
-  throw std::invalid_argument("--" + name + "=" + value +
-                              ": the study has no such option; give --out, --data, --seeds, --first_seed, --shard, "
-                              "--recipes, --problems, --reference, --tasks, --threads, --minutes" +
-                              own);
-}
+/// An option that every study has.
+struct CommonOption {
+  std::string_view name, value, meaning;
+  void (*read)(const std::string& value, Options& options);
+  std::string (*otherwise)(const Plan& plan) = nullptr;  ///< its default, for the help
+};
 
+/// What `read`, the help and the error of an unknown option go by.
+inline constexpr std::array common_options{
+    CommonOption{"out", "DIR", "folder of the results", [](const std::string& value, Options& o) { o.out = value; },
+                 [](const Plan& plan) { return "results-" + plan.name; }},
+    CommonOption{"data", "DIR", "folder of recorded data",
+                 [](const std::string& value, Options& o) { o.data = value; }},
+    CommonOption{"seeds", "N", "searches per recipe and problem",
+                 [](const std::string& value, Options& o) { o.seeds = Options::parse<unsigned>("seeds", value); },
+                 [](const Plan& plan) { return std::to_string(plan.seeds); }},
+    CommonOption{
+        "first_seed", "N", "the first seed",
+        [](const std::string& value, Options& o) { o.first_seed = Options::parse<unsigned>("first_seed", value); },
+        [](const Plan&) { return std::to_string(Options{}.first_seed); }},
+    CommonOption{"shard", "i/n", "the i-th of n parts of the searches", read_shard},
+    CommonOption{"recipes", "A,B", "only these",
+                 [](const std::string& value, Options& o) { o.recipes = names(value); }},
+    CommonOption{"problems", "A,B", "only these",
+                 [](const std::string& value, Options& o) { o.problems = names(value); }},
+    CommonOption{"reference", "A", "the recipe that others are compared with",
+                 [](const std::string& value, Options& o) { o.reference = value; },
+                 [](const Plan&) { return std::string("the first one"); }},
+    CommonOption{"tasks", "N", "maximum number of tasks",
+                 [](const std::string& value, Options& o) { o.tasks = Options::parse("tasks", value); }},
+    CommonOption{"threads", "N", "threads of a search",
+                 [](const std::string& value, Options& o) { o.threads = Options::parse<unsigned>("threads", value); }},
+    CommonOption{"minutes", "N", "no part of the study begins later than that",
+                 [](const std::string& value, Options& o) { o.others["minutes"] = value; }}};
+
+/// Throws `std::invalid_argument` for a value out of range and for an option that the study does not have.
 inline void read(const std::string& name, const std::string& value, Options& options) {
-  if (name == "out")
-    options.out = value;
-  else if (name == "data")
-    options.data = value;
-  else if (name == "seeds")
-    options.seeds = Options::parse<unsigned>(name, value);
-  else if (name == "first_seed")
-    options.first_seed = Options::parse<unsigned>(name, value);
-  else if (name == "shard")
-    read_shard(value, options);
-  else if (name == "recipes")
-    options.recipes = names(value);
-  else if (name == "problems")
-    options.problems = names(value);
-  else if (name == "reference")
-    options.reference = value;
-  else if (name == "tasks")
-    options.tasks = Options::parse(name, value);
-  else if (name == "threads")
-    options.threads = Options::parse<unsigned>(name, value);
-  else {
-    require_known(name, value, options);
-    options.others[name] = value;
+  std::string all;
+  for (const CommonOption& common : common_options) {
+    if (common.name == name) return common.read(value, options);
+    all += (all.empty() ? "--" : ", --") + std::string(common.name);
   }
+  for (const std::string& own : options.known) all += ", --" + own;
+  if (!options.knows(name))
+    throw std::invalid_argument("--" + name + "=" + value + ": the study has no such option; give " + all);
+  options.others[name] = value;
 }
 
 }  // namespace command_line
 
 /// What `--help` prints before the options of Google Benchmark.
 [[nodiscard]] inline std::string usage(const Plan& plan) {
-  std::string text = "Options of the study '" + plan.name + "'; those of Google Benchmark follow.\n" +
-                     "  --out=DIR          folder of the results (results-" + plan.name +
-                     ")\n"
-                     "  --data=DIR         folder of recorded data\n"
-                     "  --seeds=N          searches per recipe and problem (" +
-                     std::to_string(plan.seeds) +
-                     ")\n"
-                     "  --first_seed=N     the first seed (0)\n"
-                     "  --shard=i/n        the i-th of n parts of the searches\n"
-                     "  --recipes=A,B      only these\n"
-                     "  --problems=A,B     only these\n"
-                     "  --reference=A      the recipe that others are compared with (the first one)\n"
-                     "  --tasks=N          maximum number of tasks\n"
-                     "  --threads=N        threads of a search\n"
-                     "  --minutes=N        no part of the study begins later than that\n"
-                     "  --report           no search: tables and figures of finished searches\n";
-  for (const std::string& own : plan.options.value_or(std::vector<std::string>{})) text += "  --" + own + "=...\n";
+  std::string text = "Options of the study '" + plan.name + "'; those of Google Benchmark follow.\n";
+  const auto add = [&](std::string option, std::string_view meaning) {
+    constexpr std::size_t width = 18;
+    option.resize(std::max(option.size(), width), ' ');
+    text.append("  ").append(option).append(" ").append(meaning).append("\n");
+  };
+  for (const command_line::CommonOption& common : command_line::common_options) {
+    add("--" + std::string(common.name) + "=" + std::string(common.value),
+        std::string(common.meaning) + (common.otherwise == nullptr ? "" : " (" + common.otherwise(plan) + ")"));
+  }
+  add("--report", "no search: tables and figures of finished searches");
+  for (const char* own : plan.options) text += "  --" + std::string(own) + "=...\n";
   return text;
 }
 
 /// Removes the study's options from the command line and leaves those of Google Benchmark. Throws
 /// `std::invalid_argument` for a value out of range and for an option that the study does not have.
 inline Options take_options(int& argc, char** argv, const Plan& plan) {
-  Options options{
-      .out = "results-" + plan.name, .seeds = plan.seeds, .known = plan.options.value_or(std::vector<std::string>{})};
+  Options options{.out = "results-" + plan.name,
+                  .seeds = plan.seeds,
+                  .known = std::vector<std::string>(plan.options.begin(), plan.options.end())};
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];

@@ -109,6 +109,20 @@ inline std::string verdict(const Interval& interval, double draw) {
   return interval.value > draw ? "better" : "worse";
 }
 
+/// A sentence for each recipe whose speed at the end, from single measurements, has another verdict than its finalists.
+/// None where scores decide: they judge the whole course of a search.
+inline void write_disagreements(const Comparison& comparison, const std::vector<Findings>& found, std::ostream& out) {
+  if (!comparison.has_finalists() || comparison.has_scores()) return;
+  for (std::size_t r = 1; r < comparison.recipes().size(); ++r) {
+    const std::string single = verdict(found[r].speed_difference, 0);
+    const std::string in_turns = verdict(found[r].finalist_difference, 0);
+    if (single == in_turns) continue;
+    out << '\n'
+        << comparison.recipes()[r] << ": " << single << " by single measurements, during the searches; " << in_turns
+        << " where the finalists are measured in turns, below. Trust the latter.\n";
+  }
+}
+
 inline void write_differences(const Comparison& comparison, const std::vector<Findings>& found, std::ostream& out) {
   const std::string& reference = comparison.recipes().front();
   out << "\n## Against " << reference
@@ -137,6 +151,7 @@ inline void write_differences(const Comparison& comparison, const std::vector<Fi
     cells.push_back(r == 0 ? "" : verdict(first, 0));
     row(out, cells);
   }
+  write_disagreements(comparison, found, out);
 }
 
 inline void write_finalists(const Comparison& comparison, const std::vector<Findings>& found, std::ostream& out) {

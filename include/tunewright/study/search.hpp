@@ -18,6 +18,7 @@
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/interrupt.hpp"
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/observer.hpp"
 #include "tunewright/core/precision.hpp"
 #include "tunewright/core/weighted_task.hpp"
@@ -65,7 +66,7 @@ class CourseKeeper {
       : compiler_(std::move(compiler)) {
     for (const WeightedTask& one : tasks) best_.push_back({.task = stable_hash(one.task), .weight = one.weight});
     if (journal.empty()) return;
-    std::filesystem::create_directories(journal.parent_path());
+    make_folder(journal.parent_path(), "name another folder by --out=DIR of a study");
     journal_.emplace(data::Journal::Options{.path = journal.string(), .clock = [this] { return now_; }});
   }
   CourseKeeper(const CourseKeeper&) = delete;  // the journal's clock refers to it

@@ -6,14 +6,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <initializer_list>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/data/bad_line.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
@@ -41,6 +44,22 @@ class LineWriter {
  private:
   std::string line_;
 };
+
+/// Reads the object of a line: `member(key)` reads a value and returns whether it knows the key; values of unknown keys
+/// are skipped. Throws `FormatError` for a member that is there twice, one of `needed` that is missing, and text after
+/// the object; `what` the line should be completes the message.
+template <class Member>
+void read_members(json::Scanner& in, const std::string& what, std::initializer_list<std::string_view> needed,
+                  const Member& member) {
+  std::set<std::string, std::less<>> found;
+  in.object([&](std::string_view key) {
+    if (!found.emplace(key).second) in.fail("expected " + what + " with '" + std::string(key) + "' once");
+    if (!member(key)) in.skip_value();
+  });
+  in.expect_end();
+  for (const std::string_view key : needed)
+    if (!found.contains(key)) in.fail("expected " + what + " with a member '" + std::string(key) + "'");
+}
 
 /// Reads the value of `key` if it is one of the members that identify a result; returns false for others.
 template <class Result>
@@ -72,12 +91,7 @@ class SharedLines {
   /// another study.
   SharedLines(std::filesystem::path folder, const std::string& kind, std::string study, unsigned shard, unsigned shards)
       : study_(std::move(study)), folder_(std::move(folder)) {
-    std::error_code error;
-    std::filesystem::create_directories(folder_, error);
-    if (error) {
-      throw std::runtime_error("the folder '" + folder_.string() + "' for results cannot be made (" + error.message() +
-                               "); name one that you may write, by --out=DIR of a study");
-    }
+    make_folder(folder_, "name one that you may write, by --out=DIR of a study");
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
       const std::string name = entry.path().filename().string();

@@ -213,7 +213,8 @@ TEST_CASE("misuse is named") {
   CHECK_THROWS_WITH_AS(codegen::export_kernel({}, "x", folder.path()),
                        "kernel 'kernel' has no object file; export a compiled one", std::invalid_argument);
   std::ofstream(folder.file("file")) << "not a folder";
-  CHECK_THROWS_AS(codegen::export_kernel(compiled, "x", folder.file("file")), std::runtime_error);
+  CHECK_THROWS_WITH_AS(codegen::export_kernel(compiled, "x", folder.file("file")),
+                       doctest::Contains("file' cannot be made (Not a directory)"), std::runtime_error);
   compiled.symbol = "other";
   CHECK_THROWS_WITH_AS(codegen::export_kernel(compiled, "x", folder.path()),
                        "the object file of kernel 'other' does not define it", std::invalid_argument);

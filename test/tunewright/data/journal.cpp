@@ -111,6 +111,54 @@ TEST_CASE("a writer begins on a fresh line after a torn one, and a whole last li
   CHECK(contents.bad[0].number == 3);
 }
 
+TEST_CASE(
+    "opening a journal whose last line has no end changes nothing; with an index or without, it recalls the same") {
+  const std::string first = data::to_line(record(toy::task(), {1, 1, 1, 1})) + "\n";
+  const std::string last = data::to_line(record(toy::task(), {2, 2, 2, 2}));
+  for (const bool whole : {true, false}) {
+    const std::string text = first + (whole ? last : last.substr(0, 50));
+    for (const bool indexed : {false, true}) {
+      CAPTURE(whole);
+      CAPTURE(indexed);
+      const support::TemporaryFolder folder;
+      const std::string path = folder.file("j.jsonl");
+      append_text(path, text);
+      std::ostringstream warnings;
+      data::Journal::Options how = options(path, &warnings);
+      if (indexed) how.index_above_bytes = 0;
+      data::Journal journal(how);
+      CHECK(journal.recall(toy::task()).size() == (whole ? 2 : 1));
+      CHECK((warnings.str().find("1 of 2 lines skipped; line 2: cut short") != std::string::npos) == !whole);
+      CHECK(std::filesystem::file_size(path) == text.size());
+      journal.append(record(toy::task(), {3, 3, 3, 3}));
+      journal.append(record(toy::task(), {4, 4, 4, 4}));
+      const auto contents = data::read_journal(path);
+      CHECK(contents.records.size() == (whole ? 4 : 3));
+      CHECK(contents.lines == 4);
+      CHECK(contents.blank == 0);
+    }
+  }
+}
+
+TEST_CASE("with an index too, a last line without its end may be all that a journal has: a description or a record") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  data::Journal::Options how = options(path);
+  how.index_above_bytes = 0;
+  append_text(path, data::to_line(toy::task()));
+  data::Journal(how).describe(toy::task());
+  CHECK(data::read_journal(path).lines == 1);
+  const std::string other = folder.file("other.jsonl");
+  Task elsewhere = toy::task();
+  elsewhere.name = "elsewhere";
+  elsewhere.workload_hash += 1;
+  append_text(other, data::to_line(record(elsewhere, {1, 1, 1, 1})));
+  how.path = other;
+  CHECK(test::refusal<std::runtime_error>([&] {
+          (void)data::Journal(how).recall(toy::task());
+        }).find("belongs to task 'elsewhere'") != std::string::npos);
+}
+
 TEST_CASE("after a disk was full, the same writer goes on with a fresh line and describes its task") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");

@@ -144,6 +144,42 @@ TEST_CASE("what is no journal is refused and left as it is") {
 }
 
 #if defined(TUNEWRIGHT_JOURNAL)
+TEST_CASE("the command reads a whole last line without its newline, and counts one that is cut short") {
+  const support::TemporaryFolder folder;
+  const Task a = task_of("a", 1), b = task_of("b", 2);
+  const std::string path = folder.file("j.jsonl");
+  const auto output = [&](const std::string& arguments) {
+    static_cast<void>(std::system((TUNEWRIGHT_JOURNAL " " + arguments + " > " + folder.file("out") + " 2>&1").c_str()));
+    std::ifstream file(folder.file("out"));
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const std::string last_line = data::to_line(record_of(b, 20, 2e-3));
+  write(path, {record_of(a, 10, 1e-3)});
+  std::ofstream(path, std::ios::app) << last_line;
+  const std::string listed = output("list " + path);
+  CHECK(has(listed, (to_hex(stable_hash(b)) + "          1  b").c_str()));
+  CHECK(has(listed, "2 tasks, 2 lines, 0 of them neither"));
+  CHECK(data::from_line(output("best " + path + " --task " + to_hex(stable_hash(b)))).key == 20);
+  CHECK(has(output("export npz " + path + " " + folder.file("all.npz")), ": 2 records, 0 bad lines left out"));
+  CHECK(has(output("verify " + path), "2 lines, 2 records of 2 tasks, 0 of them failed; 0 bad lines, 0 keys"));
+
+  write(path, {record_of(a, 10, 1e-3)});
+  std::ofstream(path, std::ios::app) << data::to_line(record_of(a, 10, 0));
+  CHECK(has(output("verify " + path), "2 records of 1 tasks, 1 of them failed; 0 bad lines, 1 keys"));
+
+  write(path, {record_of(a, 10, 1e-3)});
+  std::ofstream(path, std::ios::app) << data::to_line(b);
+  CHECK(has(output("list " + path), "0  b  [generic-cpu]"));
+
+  write(path, {record_of(a, 10, 1e-3)});
+  std::ofstream(path, std::ios::app) << last_line.substr(0, last_line.size() - 1);
+  CHECK(has(output("list " + path), "1 tasks, 2 lines, 1 of them neither"));
+  CHECK(has(output("best " + path), "j.jsonl: 1 bad lines left out"));
+  CHECK(has(output("export npz " + path + " " + folder.file("all.npz")), ": 1 records, 1 bad lines left out"));
+  CHECK(has(output("verify " + path), "j.jsonl:2: cut short"));
+}
+
 TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses what it does not know") {
   const support::TemporaryFolder folder;
   const Task a = task_of("a", 1);

@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "support/toy_model.hpp"
@@ -168,6 +169,41 @@ TEST_CASE("a configuration counts once a task") {
   const auto configs = of_depth(1, 1);
   filter.learn(toy::Space{}, toy::task("other", 7), std::span<const toy::Tiles>(configs), std::vector{outcome});
   CHECK(filter.valid.size() == 13);
+}
+
+TEST_CASE("what an error kept from being added is learned later, and what was added before the error counts once") {
+  Filter filter{.threshold = 2, .explored_share = 0};
+  CHECK_THROWS_AS(learn(filter, of_depth(1, 20), false), std::invalid_argument);
+  filter.threshold = 0.5;
+  learn(filter, of_depth(1, 20), false);
+  learn(filter, of_depth(2, 60), true);
+  CHECK(filter.x.programs() == 80);
+  CHECK(kept(filter, of_depth(1, 10)) == 0);
+
+  struct Failing : MeanByDepth {
+    bool fails = true;
+    void fit(const FeatureBatch& rows, std::span<const float> y, std::span<const std::uint32_t> groups) {
+      if (fails) throw std::runtime_error("no memory");
+      MeanByDepth::fit(rows, y, groups);
+    }
+  };
+  filters::LearnedValidity<Failing, toy::Features> unfit{.explored_share = 0};
+  const toy::Space space;
+  std::vector<toy::Tiles> configs = of_depth(1, 20), more = of_depth(2, 60);
+  configs.insert(configs.end(), more.begin(), more.end());
+  std::vector<Outcome> outcomes(80);
+  for (std::size_t i = 0; i < 80; ++i) {
+    if (i < 20)
+      outcomes[i].result = Failure{Fault::RunError, ""};
+    else
+      outcomes[i].result = Timing{.repeats = {}, .median = Seconds(1)};
+  }
+  const auto learn_all = [&] { unfit.learn(space, toy::task(), std::span<const toy::Tiles>(configs), outcomes); };
+  CHECK_THROWS_AS(learn_all(), std::runtime_error);
+  unfit.model.fails = false;
+  learn_all();
+  CHECK(unfit.x.programs() == 80);
+  CHECK(unfit.keep(space, toy::task(), std::span<const toy::Tiles>(configs)).indices.size() == 60);
 }
 
 TEST_CASE("thresholds of probabilities and of odds") {

@@ -103,7 +103,7 @@ TEST_CASE("finalists are one line, read back to the bit") {
   }
 }
 
-TEST_CASE("finalists without one of their members are a bad line") {
+TEST_CASE("finalists without one of their members, or with one twice, are a bad line") {
   std::string line = study::to_line({.problem = "p", .entrants = {{"A", 1}}, .latencies_s = {{"A", 1}}}, "s"), study;
   line.pop_back();
   study::Finalists read;
@@ -112,8 +112,15 @@ TEST_CASE("finalists without one of their members are a bad line") {
     std::string other = line;
     other.replace(other.find('"' + name + '"') + 1, name.size(), "another");
     read = {.problem = {}, .entrants = {{"A", 1}}};
-    CHECK_THROWS_WITH_AS(study::from_line(other, read, study), doctest::Contains("six members"), FormatError);
+    const std::string missing = "expected finalists with a member '" + name + "'";
+    CHECK_THROWS_WITH_AS(study::from_line(other, read, study), doctest::Contains(missing.c_str()), FormatError);
   }
+  // A member that is there twice does not stand in for a missing one.
+  std::string twice = line;
+  twice.replace(twice.find("\"seed\""), 6, "\"entrants\": {}, \"another\"");
+  read = {};
+  CHECK_THROWS_WITH_AS(study::from_line(twice, read, study),
+                       doctest::Contains("expected finalists with 'entrants' once"), FormatError);
 }
 
 TEST_CASE("finalists that cannot have been measured are a bad line") {

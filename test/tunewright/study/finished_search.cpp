@@ -37,10 +37,23 @@ TEST_CASE("a finished search is one line, read back to the bit") {
   for (std::size_t length = 0; length + 2 < line.size(); ++length)
     CHECK_THROWS_AS(study::from_line(line.substr(0, length), read, study), FormatError);
   CHECK_THROWS_AS(study::from_line("{\"study\": \"s\"}", read, study), FormatError);
-  for (const std::string name : {"study", "recipe", "problem", "seed", "conditions", "trials", "failed", "elapsed_s"}) {
-    std::string other = line.substr(0, line.size() - 1);
+  const std::string whole = line.substr(0, line.size() - 1);
+  for (const std::string name :
+       {"study", "recipe", "problem", "seed", "conditions", "trials", "failed", "elapsed_s", "improvements"}) {
+    CAPTURE(name);
+    std::string other = whole;
     other.replace(other.find('"' + name + '"') + 1, name.size(), "another");
-    CHECK_THROWS_WITH_AS(study::from_line(other, read, study), doctest::Contains("nine members"), FormatError);
+    const std::string missing = "expected a finished search with a member '" + name + "'";
+    CHECK_THROWS_WITH_AS(study::from_line(other, read, study), doctest::Contains(missing.c_str()), FormatError);
+  }
+  // A member that is there twice does not stand in for a missing one.
+  for (const std::string name : {"seed", "imprecise", "unknown"}) {
+    CAPTURE(name);
+    std::string other = whole;
+    other.replace(other.find("\"trials\""), 8, "\"another\"");
+    other.insert(1, "\"" + name + "\": 1, " + (name == "unknown" ? "\"unknown\": 1, " : ""));
+    const std::string twice = "expected a finished search with '" + name + "' once";
+    CHECK_THROWS_WITH_AS(study::from_line(other, read, study), doctest::Contains(twice.c_str()), FormatError);
   }
 }
 
@@ -71,7 +84,7 @@ TEST_CASE("a folder that cannot be made is named, and the option that names anot
   std::ofstream(folder.file("file")) << "text";
   const std::string refused =
       test::refusal<std::runtime_error>([&] { study::FinishedSearches(folder.file("file") + "/deep", "one"); });
-  CHECK(refused.find("the folder '" + folder.file("file") + "/deep' for results cannot be made") != std::string::npos);
+  CHECK(refused.find("the folder '" + folder.file("file") + "/deep' cannot be made") != std::string::npos);
   CHECK(refused.find("--out=DIR") != std::string::npos);
 }
 

@@ -172,6 +172,7 @@ TEST_CASE("bad lines are skipped and reported; no journals, nothing to draw and 
   refused(journals, {.peak_gflops = -1}, "peak_gflops is -1");
   refused(journals, {.peak_gb_per_s = std::numeric_limits<double>::infinity()}, "peak_gb_per_s is inf");
   refused(journals, {.max_points = 0}, "max_points is 0");
+  CHECK_THROWS_WITH((void)study::plot_journals(journals, journals[0]), doctest::Contains("m.jsonl' cannot be made"));
   const std::string untold = folder.file("untold.jsonl");
   std::ofstream(untold) << data::to_line(measured(small_task(), 0)) << '\n';
   refused({untold}, {}, "give journals that describe their tasks");

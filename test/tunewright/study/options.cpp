@@ -3,8 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "support/refusal.hpp"
 
 namespace {
 
@@ -20,7 +24,7 @@ struct Line {
     for (std::string& word : words) pointers.push_back(word.data());
     count = static_cast<int>(pointers.size());
   }
-  study::Options options(const study::Plan& plan = {.name = "mine", .seeds = 7, .options = {{"trial_ms", "other"}}}) {
+  study::Options options(const study::Plan& plan = {.name = "mine", .seeds = 7, .options = {"trial_ms", "other"}}) {
     return study::take_options(count, pointers.data(), plan);
   }
 };
@@ -75,15 +79,42 @@ TEST_CASE("a study that lists no options of its own has none") {
   CHECK_THROWS_WITH_AS((void)options.number("batch", 7), doctest::Contains("add \"batch\" there"), std::logic_error);
 }
 
+TEST_CASE("a list of two options stays two in double braces, which would be two iterators to a string") {
+  for (const study::Plan& plan : {study::Plan{.name = "mine", .options = {"batch", "trials"}},
+                                  study::Plan{.name = "mine", .options = {{"batch", "trials"}}}}) {
+    Line line({"--batch=3", "--trials=4"});
+    const study::Options options = line.options(plan);
+    CHECK(options.known == std::vector<std::string>{"batch", "trials"});
+    CHECK(options.number("trials", 0) == 4);
+  }
+}
+
 TEST_CASE("the help names defaults of the plan and the study's own options") {
-  const std::string text = study::usage({.name = "mine", .seeds = 9, .options = {{"batch", "trials"}}});
+  const std::string text = study::usage({.name = "mine", .seeds = 9, .options = {"batch", "trials"}});
   for (const char* part : {"'mine'", "(results-mine)", "(9)", "--report", "  --batch=...\n  --trials=...\n"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(study::usage({.name = "mine"}).find("=...") == std::string::npos);
 }
 
+TEST_CASE("the help and the refusal of an unknown option name the same options, and each of them is read") {
+  const study::Plan plan{.name = "mine", .options = {"batch"}};
+  std::istringstream help(study::usage(plan));
+  std::string named;
+  for (std::string line; std::getline(help, line);) {
+    if (!line.starts_with("  --") || line.find('=') == std::string::npos) continue;
+    const std::string option = line.substr(2, line.find('=') - 2);
+    named += (named.empty() ? "" : ", ") + option;
+    Line one({option + (option == "--shard" ? "=1/2" : "=3")});
+    CHECK_NOTHROW((void)one.options(plan));
+  }
+  CHECK(named.starts_with("--out, --data, --seeds, "));
+  Line unknown({"--sedes=5"});
+  CHECK(test::refusal([&] { (void)unknown.options(plan); }) ==
+        "--sedes=5: the study has no such option; give " + named);
+}
+
 TEST_CASE("an option that the study does not have is refused") {
-  const study::Plan plan{.name = "mine", .options = {{"batch", "trials"}}};
+  const study::Plan plan{.name = "mine", .options = {"batch", "trials"}};
   Line known({"--batch=3", "--minutes=5", "--seeds=2", "--benchmark_filter=a"});
   const study::Options options = known.options(plan);
   CHECK(options.number("batch", 1) == 3);

@@ -50,6 +50,44 @@ TEST_CASE("tables name what is better and by how much") {
   CHECK(tables.find("| p | 3 | 125 | 250 | 125 |") != std::string::npos);
 }
 
+TEST_CASE("where single measurements and finalists in turns disagree, a sentence by the table says so") {
+  const auto tables = [](double slow_s, double fast_s, const study::Results& searched) {
+    study::Results measured = searched;
+    for (const char* problem : {"p", "q"}) {
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        measured.finalists.push_back({.problem = problem,
+                                      .seed = seed,
+                                      .entrants = {{"Slow", 1}, {"Fast", 2}},
+                                      .latencies_s = {{"Slow", slow_s}, {"Fast", fast_s}}});
+      }
+    }
+    const support::TemporaryFolder folder;
+    study::write_report(measured, folder.path(), "s");
+    return text(folder.file("s.md"));
+  };
+  const auto has = [](const std::string& all, const char* part) { return all.find(part) != std::string::npos; };
+  CHECK_FALSE(has(tables(2, 1, results()), "Trust the latter"));
+  CHECK(
+      has(tables(1, 1, results()),
+          "| better |\n\nFast: better by single measurements, during the searches; not told apart where the finalists "
+          "are measured in turns, below. Trust the latter.\n\n## Finalists"));
+  CHECK(has(tables(1, 2, results()), "Fast: better by single measurements, during the searches; worse where"));
+  study::Results alike = results();
+  for (study::FinishedSearch& search : alike.searches) search.course = alike.searches.front().course;
+  CHECK_FALSE(has(tables(1, 1, alike), "Trust the latter"));
+  CHECK(has(tables(2, 1, alike), "Fast: not told apart by single measurements, during the searches; better where"));
+
+  // A score judges the whole course of a search, which finalists cannot contradict.
+  study::Results scored = results();
+  std::vector<double> latencies;
+  for (int i = 1; i <= 8; ++i) latencies.insert(latencies.end(), {1e-3 / i, 2e-3 / i});
+  for (int i = 1; i <= 84; ++i) latencies.push_back(2e-3 + 1e-4 * i);
+  for (const char* problem : {"p", "q"}) scored.spaces.emplace(problem, study::RandomSearch(latencies));
+  const std::string with_scores = tables(1, 1, scored);
+  CHECK(has(with_scores, "| recipe | score |"));
+  CHECK_FALSE(has(with_scores, "Trust the latter"));
+}
+
 TEST_CASE("the numbers are JSON, the figures have a block a recipe") {
   const support::TemporaryFolder folder;
   study::write_report(results(), folder.path(), "s");

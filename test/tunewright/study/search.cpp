@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/toy_space.hpp"
 
@@ -93,6 +95,15 @@ TEST_CASE("a course is recalled in the order of its measurements, without those 
   status.elapsed = Seconds(1);  // of the new run, which goes on after 3 seconds
   keeper.on_record(trial(tasks[0], "a_____", 4), status);
   CHECK(keeper.searched().course.improvements.back() == study::Improvement{4, 4, 10});
+}
+
+TEST_CASE("a folder for the journal that cannot be made is named, and the option that names another") {
+  const support::TemporaryFolder folder;
+  std::ofstream(folder.file("file")) << "text";
+  const std::string refused = test::refusal<std::runtime_error>(
+      [&] { study::CourseKeeper(network(), folder.file("file/journals/journal.jsonl")); });
+  CHECK(refused.find("the folder '" + folder.file("file/journals") + "' cannot be made") != std::string::npos);
+  CHECK(refused.find("--out=DIR") != std::string::npos);
 }
 
 TEST_CASE("searches are comparable if they share tasks, occurrences and budget") {
