@@ -195,13 +195,13 @@ struct AdaptiveExploration {
     PolicyNetwork<float>::Trace trace;
     trace.state = episode.state;
     agent->network.forward(agent->parameters.data(), trace);
-    std::vector<double> reward(moves), value(moves), target(moves);
+    std::vector<double> reward(moves), value(moves);
     for (std::size_t t = 0; t < moves; ++t) {
       const auto score = static_cast<double>(archive.score(episode.reached[t]));
       reward[t] = std::isfinite(score) ? score : 0;
       value[t] = static_cast<double>(*trace.value.row(t));
     }
-    for (std::size_t t = 0; t < moves; ++t) target[t] = reward[t] + (t + 1 < moves ? discount * value[t + 1] : 0);
+    const std::vector<double> target = value_targets(reward, value, discount);
     std::vector<double> advantage = advantages(reward, value, discount, lambda);
     standardise(advantage);
 

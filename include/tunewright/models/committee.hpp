@@ -101,7 +101,7 @@ struct Committee {
       const Rng rng = Rng(seed).split(k);
       if constexpr (requires { one.seed = std::uint64_t{}; }) one.seed = rng.split(1)();
       if constexpr (requires { one.threads = 1U; }) one.threads = static_cast<unsigned>(all / at_once);
-      if (bootstrap && y.size() > 0) {
+      if (bootstrap) {
         const Lesson drawn = draw(x, y, group, rng.split(2));
         one.fit(drawn.x, drawn.y, drawn.group);
       } else {

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+#include <vector>
+
 #include "support/toy_space.hpp"
 
 using namespace tunewright;
@@ -23,10 +26,14 @@ TEST_CASE("answers are those recorded for the task, and their cost passes on the
   CHECK(replay.size() == 1);
 
   const std::vector<toy::Program> programs{space.lower(task, {1, 1, 1, 1}), space.lower(task, {3, 3, 3, 3})};
-  const auto outcomes = replay.measure(task, programs);
+  std::vector<std::pair<std::size_t, Outcome>> told;
+  const auto outcomes = replay.measure(
+      task, programs, [&](std::size_t position, const Outcome& outcome) { told.emplace_back(position, outcome); });
   REQUIRE(outcomes.size() == 2);
   CHECK(outcomes[0] == toy::outcome({1, 1, 1, 1}));  // the first record counts
   CHECK(outcomes[1].failure()->fault == Fault::Unknown);
+  CHECK(outcomes[1].failure()->detail == "no record of candidate " + to_hex(space.key({3, 3, 3, 3})));
+  CHECK(told == std::vector<std::pair<std::size_t, Outcome>>{{0, outcomes[0]}, {1, outcomes[1]}});
   CHECK(replay.clock().count() == doctest::Approx(0.015));  // 10 ms compiling, 5 ms running, the unknown one is free
   CHECK(replay.measure(toy::task("other", 1), programs)[0].failure() != nullptr);
 }

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/model_answers.hpp"
@@ -56,6 +57,35 @@ static_assert(UncertainCostModel<Committee<Constant, 3>> && ParametricCostModel<
 static_assert(!EmbeddingCostModel<Committee<Constant, 3>> && !PersistentCostModel<Committee<Constant, 3>>);
 static_assert(UncertainCostModel<Committee<Gbdt>> && EmbeddingCostModel<Committee<Gbdt>> &&
               PersistentCostModel<Committee<Gbdt>> && !ParametricCostModel<Committee<Gbdt>>);
+
+// Is stored, and embeds every program as what it learned.
+struct Stored : Constant {
+  void save(std::ostream& out, std::uint64_t feature_schema) const {
+    models::save_tensors("Stored", out, feature_schema, std::vector{data::Tensor::of("learned", learned)});
+  }
+  void load(std::istream& in, std::uint64_t feature_schema) {
+    learned = models::load_tensors("Stored", in, feature_schema,
+                                   [](const data::TensorFile& file) { return file.at("learned").values<float>(); });
+  }
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const {
+    FeatureBatch out(1);
+    for (std::size_t p = 0; p < x.programs(); ++p) {
+      out.append_row()[0] = learned[0];
+      out.close_program();
+    }
+    return out;
+  }
+};
+static_assert(EmbeddingCostModel<Stored> && PersistentCostModel<Stored> && ParametricCostModel<Stored>);
+
+// Notes how many threads it was trained with.
+struct Threaded : Constant {
+  unsigned threads = 0, used = 0;
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    used = threads;
+    Constant::fit(x, y, group);
+  }
+};
 
 struct Session {
   FeatureBatch x{3};
@@ -164,6 +194,76 @@ TEST_CASE("committee: the same bits at any number of threads, and once kept") {
   pair.save(unfitted, 5);
   pair.load(unfitted, 5);
   CHECK(pair.members.empty());
+}
+
+TEST_CASE("committee: drawn programs keep their labels, their groups and their order") {
+  FeatureBatch x(1);
+  std::vector<float> y;
+  std::vector<std::uint32_t> group;
+  for (std::uint32_t p = 0; p < 300; ++p) {
+    const auto number = static_cast<float>(p);
+    x.append_program(std::span(&number, 1));
+    y.push_back(number / 300);
+    group.push_back(7 - p % 3);
+  }
+  Committee<test::RecordingModel, 2> model;
+  model.fit(x, y, group);
+  for (const test::RecordingModel& one : model.members) {
+    REQUIRE(one.y.size() == 300);
+    std::vector<float> drawn;
+    for (std::size_t i = 0; i < 300; ++i) {
+      drawn.push_back(one.x.program(i)[0]);
+      CHECK(one.y[i] == drawn[i] / 300);
+      CHECK(one.group[i] == 7 - static_cast<std::uint32_t>(drawn[i]) % 3);
+    }
+    CHECK(std::is_sorted(drawn.begin(), drawn.end()));
+    for (const std::uint32_t one_group : {5U, 6U, 7U})
+      CHECK(std::count(one.group.begin(), one.group.end(), one_group) == 100);
+  }
+}
+
+TEST_CASE("committee: members share the threads") {
+  const std::vector<float> y{0.5F, 0.5F};
+  for (const auto& [threads, each] : {std::pair(8U, 2U), {6U, 1U}, {2U, 1U}}) {
+    Committee<Threaded, 4> model{.threads = threads};
+    model.fit(one_column({1, 2}), y, {});
+    for (const Threaded& one : model.members) {
+      CHECK(one.used == each);
+      CHECK(one.threads == 0);
+    }
+  }
+}
+
+TEST_CASE("committee: written weights are embedded and stored; a fit and a file replace them") {
+  const FeatureBatch x = one_column({1});
+  const auto score = [&](const auto& model) { return ask(model, x).score[0]; };
+  Committee<Stored, 2> model, loaded;
+  model.members = {Stored{{0, {1}}}, Stored{{0, {2}}}};
+  std::stringstream before, after;
+  model.save(before, 3);
+  model.parameters()[0] = 5;
+  CHECK(model.embed(x).row(0)[0] == 5);
+  model.save(after, 3);
+  loaded.load(after, 3);
+  CHECK(loaded.members[0].learned[0] == 5);
+  CHECK(score(loaded) == 3.5F);
+  model.load(before, 3);
+  CHECK(score(model) == 1.5F);
+  model.parameters()[0] = 5;
+  model.fit(x, std::vector<float>{0.25F}, {});
+  CHECK(score(model) == 0.25F);
+  CHECK(model.parameters()[0] == 0.25F);
+}
+
+TEST_CASE("committee: trained as its members are") {
+  Committee<Gbdt, 2> model{.member = {.rounds = 2, .threads = 1}};
+  CHECK_FALSE(model.trained());
+  const Session train = make_session(60);
+  model.fit(train.x, train.y, train.group);
+  CHECK(model.trained());
+  model.member = model.members[0];
+  model.members.clear();
+  CHECK(model.trained());
 }
 
 TEST_CASE("committee: members disagree most where they saw least") {

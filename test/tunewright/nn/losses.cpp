@@ -77,11 +77,37 @@ TEST_CASE("tasks apart, and labels that are missing") {
   // One list: 1/D = 1, 0.63093, 0.5, 0.43068; pairs weigh 0.5, 0.56932, 0.13093, 0.20025, over a best DCG of 1.63093.
   const auto across = of({.across_tasks = true}, score, y, {0, 1, 0, 1});
   CHECK(across.loss == Approx(0.858716));
+  // Pairs that count are those of one task, one each; squares know no tasks.
+  CHECK(of({.loss = nn::Loss::Pairwise, .across_tasks = false}, score, y, {0, 1, 0, 1}).loss == Approx(2));
+  CHECK(of({.loss = nn::Loss::MeanSquared, .across_tasks = false}, {1, 0.5}, {0.5, 1}, {0, 1}).loss == Approx(0.25));
+  // Equal scores of a task are ranked in the given order: the loss of the three programs above.
+  CHECK(of({.across_tasks = false}, score, {1, 0.3, 0.5, 0}, {0, 1, 0, 0}).loss == Approx(0.610802));
   const double missing = std::numeric_limits<double>::quiet_NaN();
   const auto fewer = of({}, {0, 9, 0}, {1, missing, 0});
   CHECK(fewer.loss == Approx(0.36907));
   CHECK(fewer.gradient[1] == 0);
   CHECK(of({}, {1}, {missing}).loss == 0);
+}
+
+TEST_CASE("slopes are added to what is there") {
+  // Those of two programs by hand, above; the third has no label.
+  const double missing = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> gradient{1, 2, 3};
+  nn::loss_of<double>({.loss = nn::Loss::MeanSquared}, std::vector<double>{1, 0.5, 0},
+                      std::vector<double>{0.5, 1, missing}, {}, gradient);
+  CHECK(gradient == std::vector<double>{1.5, 1.5, 3});
+  const std::vector<double> score{0, 0}, y{1, 0};
+  std::vector<double> slope{1, 2};
+  nn::losses::lambda_rank<double>(score, y, slope);
+  CHECK(slope[0] == Approx(1 - 0.36907 * log2_e / 2));
+  CHECK(slope[1] == Approx(2 + 0.36907 * log2_e / 2));
+  nn::losses::pairwise<double>(score, y, slope);
+  CHECK(slope[0] == Approx(1 - 0.36907 * log2_e / 2 - log2_e / 2));
+  std::vector<double> square{1, 2};
+  nn::losses::mean_squared<double>(score, y, false, square);
+  CHECK(square == std::vector<double>{0, 2});  // 2 (0 - 1) / 2
+  nn::losses::pinball<double>(score, y, 0.75, square);
+  CHECK(square == std::vector<double>{-0.375, 2.125});  // -0.75 / 2 and 0.25 / 2
 }
 
 TEST_CASE("large scores stay finite") {

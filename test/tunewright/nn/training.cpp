@@ -62,19 +62,52 @@ TEST_CASE("steps by hand") {
   const nn::Training sgd{.optimiser = nn::Optimiser::Sgd, .weight_decay = 0};
   CHECK(after(sgd, {2}) == Approx(0.75));
   CHECK(after(sgd, {2}, 4) == Approx(1 - 0.125 * 2 * 0.5 / 4));  // shortened from 4 to 0.5
+  CHECK(after(sgd, {2}, 0.25) == Approx(0.75));                  // a short gradient is not lengthened
+  nn::Training unlimited = sgd;
+  unlimited.clip_norm = 0;
+  CHECK(after(unlimited, {2}, 4) == Approx(0.75));
   nn::Training momentum = sgd;
   momentum.momentum = 0.5F;
   CHECK(after(momentum, {2, 2}) == Approx(1 - 0.125 * (2 + 3)));
+  CHECK(after(momentum, {2, 2}, 4) == Approx(1 - 0.125 * (0.25 + 0.375)));
   nn::Training decay = sgd;
   decay.weight_decay = 0.5F;
   CHECK(after(decay, {2}) == Approx(1 - 0.125 * 2.5));
+  decay.momentum = 0.5F;
+  // v = 2.5, w = 0.6875; v = 1.25 + 2 + 0.34375 = 3.59375
+  CHECK(after(decay, {2, 2}) == Approx(0.6875 - 0.125 * 3.59375));
+  decay.decoupled_decay = true;
+  // v = 2, w = 0.9375 - 0.25 = 0.6875; v = 3
+  CHECK(after(decay, {2, 2}) == Approx(0.9375 * 0.6875 - 0.125 * 3));
+  decay.momentum = 0;
+  CHECK(after(decay, {2}) == Approx(0.9375 - 0.125 * 2));
   nn::Training adam{.weight_decay = 0};
   CHECK(after(adam, {2}) == Approx(0.875));  // m / sqrt(v) is the sign at first
   // m = 0.18, v = 0.003996; unbiased 0.947368 and 1.998999; 0.125 * 0.670058
   CHECK(after(adam, {2, 0}) == Approx(0.875 - 0.125 * 0.670058));
+  CHECK(after(adam, {2}, 4) == Approx(0.875));          // both moments are shortened
+  CHECK(after(adam, {1e-8}) == Approx(1 - 0.125 / 2));  // 1e-8 / (1e-8 + 1e-8)
   adam.weight_decay = 0.5F;
+  // g = 2.5: m = 0.25, v = 0.00625, w = 0.875; g = 0.4375: m = 0.26875, v = 0.00643516; unbiased 1.414474 and 3.219188
+  CHECK(after(adam, {2, 0}) == Approx(0.875 - 0.125 * 0.788355));
   adam.decoupled_decay = true;
   CHECK(after(adam, {2}) == Approx(1 - 0.125 * 0.5 - 0.125));
+}
+
+TEST_CASE("a range has the gradient and the moments of its own weights") {
+  const auto after = [](const nn::Training& training) {
+    nn::Stepper<double> stepper(training, 2);
+    std::vector<double> w{1, 1};
+    stepper.begin(0.125F, 0);
+    for (const std::size_t first : {0U, 1U}) stepper.step({first, first + 1}, std::vector<double>{2, -1}, w);
+    return w;
+  };
+  const auto adam = after({.weight_decay = 0});
+  CHECK(adam[0] == Approx(0.875));
+  CHECK(adam[1] == Approx(1.125));
+  const auto momentum = after({.optimiser = nn::Optimiser::Sgd, .momentum = 0.5F, .weight_decay = 0});
+  CHECK(momentum[0] == Approx(0.75));
+  CHECK(momentum[1] == Approx(1.125));
 }
 
 TEST_CASE("what is frozen is left out, and the rest is cut into pieces") {

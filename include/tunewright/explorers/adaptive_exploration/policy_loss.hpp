@@ -43,6 +43,15 @@ inline std::vector<double> advantages(std::span<const double> reward, std::span<
   return advantage;
 }
 
+/// What the values of an episode's states are compared with, R_t + discount V_{t+1}; after the last step V = 0.
+/// Shapes: as of `advantages`.
+inline std::vector<double> value_targets(std::span<const double> reward, std::span<const double> value,
+                                         double discount) {
+  std::vector<double> target(reward.begin(), reward.end());
+  for (std::size_t t = 0; t + 1 < target.size(); ++t) target[t] += discount * value[t + 1];
+  return target;
+}
+
 /// Subtracts the mean and divides by the standard deviation; equal numbers become zeros.
 inline void standardise(std::vector<double>& numbers) {
   if (numbers.empty()) return;
