@@ -90,7 +90,10 @@ class WholeJournal {
   }
   [[nodiscard]] data::JournalIndex::Found find(std::uint64_t task) const {
     data::JournalIndex::Found found = index_.find(task);
-    if (last_.record && last_.task == task) found.records.push_back(*last_.record);
+    if (last_.record && last_.task == task) {
+      found.records.push_back(*last_.record);
+      found.lines.push_back(index_.lines() + 1);
+    }
     return found;
   }
   [[nodiscard]] std::optional<Task> description(std::uint64_t task) const {

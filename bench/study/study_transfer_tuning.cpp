@@ -19,6 +19,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -31,12 +32,14 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "../known_networks.hpp"
 #include "chosen_machine.hpp"
 #include "task_results.hpp"
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
@@ -145,8 +148,12 @@ class TransferStudy {
   using Transfer = recipes::TransferTuning<Space, Measurer>;
   static constexpr const char* subject = "TransferTuning";
 
+  /// Searches under other conditions have other files; which networks there are is none.
   [[nodiscard]] std::filesystem::path file(const std::string& network, std::uint64_t seed, const char* ending) const {
-    return settings_.out / (network + "." + std::to_string(seed) + ending);
+    study::Options options = options_;
+    options.others.erase("among");
+    const std::uint64_t conditions = StableHash{}.add(std::string_view(study::conditions_of(options))).value();
+    return settings_.out / (network + "." + std::to_string(seed) + "." + std::to_string(conditions) + ending);
   }
   [[nodiscard]] std::vector<WeightedTask> tasks_of(const std::string& network) const {
     return networks::partition(bench::known_network(network), settings_.target).tasks;
@@ -255,7 +262,9 @@ class TransferStudy {
         {"speedup", sum_untuned / sum_transferred}, {"searched_speedup", sum_untuned / sum_searched},
         {"share", sum_searched / sum_transferred},  {"measured", static_cast<double>(run.status.trials)},
         {"seconds", run.status.elapsed.count()},    {"search_seconds", curve.elapsed_s()}};
-    if (to_match != never) counters["seconds_to_match"] = to_match;  // JSON has no infinity
+    for (const auto& [name, value] : counters)
+      if (!std::isfinite(value)) throw std::runtime_error("a program chosen for " + network + " does not run: " + name);
+    if (to_match != never) counters["seconds_to_match"] = to_match;  // no mean over runs has an infinite one
     return counters;
   }
 

@@ -50,10 +50,11 @@ namespace host {
 /// whose registers it does not save, so listed ones are usable. Empty without SSE4.2.
 [[nodiscard]] std::optional<Isa> isa_of_flags(std::string_view flags);
 
-/// `Target::vector_unit_bytes` of an x86-64 processor, from its maker, family and model in /proc/cpuinfo. Processors of
+/// `Target::vector_datapath_bytes` of an x86-64 processor, from its maker, family and model in /proc/cpuinfo. Processors of
 /// AMD whose units are narrower than their registers: Zen and Zen+ (and Hygon's) compute 32 bytes in two steps, Zen 4
-/// and the Zen 5 of notebooks 64 (AMD's software optimization guides 55723, 57647 and 58455). 0 for all others.
-[[nodiscard]] unsigned vector_unit_bytes(std::string_view cpuinfo);
+/// and the Zen 5 of notebooks 64 (AMD's software optimization guides 55723, 57647 and 58455). Zen 3, of Zen 4's family,
+/// has units as wide as its registers, which is 32 as well. 0 for all others.
+[[nodiscard]] unsigned vector_datapath_bytes(std::string_view cpuinfo);
 
 /// Whether a 64-bit ARM processor with these features, as listed in /proc/cpuinfo, has Advanced SIMD.
 [[nodiscard]] bool has_advanced_simd(std::string_view features);
@@ -182,7 +183,7 @@ TUNEWRIGHT_INLINE std::optional<Isa> isa_of_flags(std::string_view flags) {
   return has({"avx512f", "avx512bw", "avx512dq", "avx512vl"}) ? Isa::Avx512 : Isa::Avx2;
 }
 
-TUNEWRIGHT_INLINE unsigned vector_unit_bytes(std::string_view cpuinfo) {
+TUNEWRIGHT_INLINE unsigned vector_datapath_bytes(std::string_view cpuinfo) {
   const std::string vendor = cpuinfo_value(cpuinfo, "vendor_id");
   const std::uint64_t family = number(cpuinfo_value(cpuinfo, "cpu family")).value_or(0);
   const std::uint64_t model = number(cpuinfo_value(cpuinfo, "model")).value_or(0);
@@ -190,7 +191,7 @@ TUNEWRIGHT_INLINE unsigned vector_unit_bytes(std::string_view cpuinfo) {
   constexpr std::uint64_t zen = 0x17, hygon = 0x18, zen3_and_4 = 0x19, zen5 = 0x1a;
   if (vendor == "HygonGenuine") return family == hygon ? 16 : 0;
   if (vendor != "AuthenticAMD") return 0;
-  if (family == zen && within(0x00, 0x2f)) return 16;
+  if (family == zen && (within(0x00, 0x2f) || within(0x50, 0x5f))) return 16;
   if (family == zen3_and_4) return 32;
   if (family == zen5 && (within(0x20, 0x2f) || within(0x60, 0x6f))) return 32;
   return 0;
@@ -337,7 +338,7 @@ TUNEWRIGHT_INLINE Target describe_host(const SystemFiles& files, const std::vect
   if (target.name.empty()) target.name = "unnamed processor";
   target.isa = *isa;
   if (*isa == Isa::Avx512) target.tensor_units = host::tensor_units_of_flags(flags);
-  if (!is_arm) target.vector_unit_bytes = host::vector_unit_bytes(cpuinfo);
+  if (!is_arm) target.vector_datapath_bytes = host::vector_datapath_bytes(cpuinfo);
   const std::vector<int> cores = host::one_per_core(allowed, files);
   target.threads = static_cast<unsigned>(std::max<std::size_t>(1, cores.size()));
   if (const auto quota = host::processor_quota(files)) target.threads = std::min(target.threads, *quota);

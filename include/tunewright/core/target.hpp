@@ -99,7 +99,7 @@ struct Target {
   std::uint64_t l2_bytes = 1U << 20;   ///< of one core; on a GPU of the device
   std::uint64_t l3_bytes = 0;          ///< of the package, shared; 0 when there is none
   /// Width of the arithmetic units of a CPU, which process wider registers in parts; 0: as wide as its registers.
-  unsigned vector_unit_bytes = 0;
+  unsigned vector_datapath_bytes = 0;
 
   // GPUs only; zero on a CPU or if unknown.
   std::uint64_t shared_memory_per_block_bytes = 0;      ///< that any kernel gets
@@ -163,10 +163,10 @@ struct Target {
     return isa == Isa::Avx512 ? 64U : isa == Isa::Avx2 ? 32U : 16U;
   }
   /// Share of a vector register that an arithmetic unit processes at a time, at most 1.
-  [[nodiscard]] constexpr double vector_unit_share() const noexcept {
-    return vector_unit_bytes == 0 || vector_unit_bytes >= vector_bytes()
+  [[nodiscard]] constexpr double vector_datapath_share() const noexcept {
+    return vector_datapath_bytes == 0 || vector_datapath_bytes >= vector_bytes()
                ? 1.0
-               : static_cast<double>(vector_unit_bytes) / vector_bytes();
+               : static_cast<double>(vector_datapath_bytes) / vector_bytes();
   }
   /// Architectural vector registers.
   [[nodiscard]] constexpr unsigned vector_registers() const noexcept {
@@ -260,7 +260,7 @@ TUNEWRIGHT_INLINE std::uint64_t stable_hash(const Target& t) {
         .add(t.peak_gb_per_s);
   }
   if (t.tensor_units != 0) hash.add(t.tensor_units);  // others keep the keys they had
-  if (t.vector_unit_bytes != 0) hash.add("vector units").add(t.vector_unit_bytes);
+  if (t.vector_datapath_share() < 1) hash.add("vector datapath").add(t.vector_datapath_bytes);
   if (t.peak_tensor_gflops > 0) hash.add(t.peak_tensor_gflops);
   return hash.value();
 }

@@ -60,7 +60,7 @@ void for_each_field(Target& target, const F& field) {
   field("l1_bytes", target.l1_bytes);
   field("l2_bytes", target.l2_bytes);
   field("l3_bytes", target.l3_bytes);
-  field("vector_unit_bytes", target.vector_unit_bytes);
+  field("vector_datapath_bytes", target.vector_datapath_bytes);
   field("shared_memory_per_block_bytes", target.shared_memory_per_block_bytes);
   field("max_shared_memory_per_block_bytes", target.max_shared_memory_per_block_bytes);
   field("shared_memory_per_multiprocessor_bytes", target.shared_memory_per_multiprocessor_bytes);

@@ -58,7 +58,6 @@ int plot_command(int argc, const char* const* argv);
 #include <set>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 
 #include "tunewright/core/make_folder.hpp"
 #include "tunewright/data/measured_tasks.hpp"

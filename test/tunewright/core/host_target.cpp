@@ -122,8 +122,8 @@ TEST_CASE("instruction sets need all of their parts") {
 
 TEST_CASE("processors whose units are narrower than their registers are known by family and model") {
   const auto width = [](const char* vendor, int family, int model) {
-    return host::vector_unit_bytes("vendor_id\t: " + std::string(vendor) + "\ncpu family\t: " + std::to_string(family) +
-                                   "\nmodel\t\t: " + std::to_string(model) + "\n");
+    return host::vector_datapath_bytes("vendor_id\t: " + std::string(vendor) + "\ncpu family\t: " +
+                                       std::to_string(family) + "\nmodel\t\t: " + std::to_string(model) + "\n");
   };
   CHECK(width("AuthenticAMD", 23, 1) == 16);  // Zen
   CHECK(width("AuthenticAMD", 23, 47) == 16);
@@ -135,17 +135,23 @@ TEST_CASE("processors whose units are narrower than their registers are known by
   CHECK(width("AuthenticAMD", 26, 112) == 0);
   CHECK(width("HygonGenuine", 24, 0) == 16);
   CHECK(width("GenuineIntel", 6, 143) == 0);
-  CHECK(host::vector_unit_bytes("") == 0);
+  CHECK(host::vector_datapath_bytes("") == 0);
 
   Target target;
   target.isa = Isa::Avx512;
-  CHECK(target.vector_unit_share() == 1);
+  CHECK(target.vector_datapath_share() == 1);
   const Target whole = target;
-  target.vector_unit_bytes = 32;
-  CHECK(target.vector_unit_share() == 0.5);
-  CHECK(target.with_isa(Isa::Avx2).vector_unit_share() == 1);
-  CHECK(target.with_isa(Isa::Sse42).vector_unit_share() == 1);
+  target.vector_datapath_bytes = 32;
+  CHECK(target.vector_datapath_share() == 0.5);
+  CHECK(target.with_isa(Isa::Avx2).vector_datapath_share() == 1);
+  CHECK(target.with_isa(Isa::Sse42).vector_datapath_share() == 1);
   CHECK(stable_hash(target) != stable_hash(whole));
+  CHECK(stable_hash(target.with_isa(Isa::Avx2)) == stable_hash(whole.with_isa(Isa::Avx2)));
+
+  Files files = server();
+  CHECK(describe_host(from(files), {0}).vector_datapath_bytes == 0);
+  files["/proc/cpuinfo"].insert(0, "vendor_id : AuthenticAMD\ncpu family : 25\nmodel : 17\n");
+  CHECK(describe_host(from(files), {0}).vector_datapath_share() == 0.5);
 }
 
 TEST_CASE("tensor units are what the flags name, and go with the instruction set they belong to") {

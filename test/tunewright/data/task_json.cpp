@@ -30,7 +30,9 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 }  // namespace
 
 TEST_CASE("a task is one line from which it comes back, graph and target included") {
-  for (const Target& target : {Target{}, gpu_target("A100"), gpu_target("H100"), arm_target("Raspberry Pi 4")}) {
+  const Target halves{.isa = Isa::Avx512, .vector_datapath_bytes = 32};
+  for (const Target& target :
+       {Target{}, halves, gpu_target("A100"), gpu_target("H100"), arm_target("Raspberry Pi 4")}) {
     const Task task = program::make_task("matmul \"small\"\n8", program::operators::matmul_graph({8, 8, 8}), target, 3);
     const std::string line = data::to_line(task);
     CHECK(line.find('\n') == std::string::npos);
@@ -43,9 +45,17 @@ TEST_CASE("a task is one line from which it comes back, graph and target include
     CHECK(back.target.name == target.name);
     CHECK(back.target.architecture == target.architecture);
     CHECK(back.target.peak_gb_per_s == target.peak_gb_per_s);
+    CHECK(back.target.vector_datapath_bytes == target.vector_datapath_bytes);
     REQUIRE(back.graph);
     CHECK(data::to_line(back) == line);
   }
+}
+
+TEST_CASE("a description that does not tell the width of units is one of whole registers") {
+  const Task task = program::make_task("matmul", program::operators::matmul_graph({8, 8, 8}), Target{});
+  const std::string silent = replaced(data::to_line(task), R"("vector_datapath_bytes":0,)", "");
+  CHECK(data::task_from_line(silent).target == task.target);
+  CHECK(stable_hash(data::task_from_line(silent)) == stable_hash(task));
 }
 
 TEST_CASE("a task without a graph is described without one") {

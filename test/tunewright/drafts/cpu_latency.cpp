@@ -71,7 +71,7 @@ TEST_CASE("units narrower than registers take a vector in parts, and caches do n
   halves.isa = Isa::Avx512;
   const double pipe = 0.5 + 0.5 * exposed + 1;  // as with AVX2, but of 16 elements
   CHECK(cycles(vectorized(1024), halves) == doctest::Approx(64 * pipe + 64 * 0.5));
-  halves.vector_unit_bytes = 32;
+  halves.vector_datapath_bytes = 32;
   CHECK(cycles(vectorized(1024), halves) == doctest::Approx(64 * 2 * pipe + 64 * 0.5));
   CHECK(cycles(vectorized(10240), halves) == doctest::Approx(81920 / 32.0 + 640 * 2 * pipe * exposed + 640 * 0.5));
   halves.isa = Isa::Avx2;
@@ -80,7 +80,7 @@ TEST_CASE("units narrower than registers take a vector in parts, and caches do n
 
 TEST_CASE("divisions and functions of narrow units, by hand") {
   Target halves = core();
-  halves.vector_unit_bytes = 16;
+  halves.vector_datapath_bytes = 16;
   const CpuCore narrow = CpuCore{}.on(halves);
   loops::BodyOperations body;
   body.divisions = 1;
@@ -88,6 +88,10 @@ TEST_CASE("divisions and functions of narrow units, by hand") {
   CHECK(CpuCore{}.on(core()).cycles(4, body) == doctest::Approx(2 + 8 + 20));
   CHECK(narrow.cycles(4, body) == doctest::Approx(2 * (2 + 8 + 20)));
   CHECK(narrow.loop_step_cycles == CpuCore{}.loop_step_cycles);
+  CHECK(narrow.tensor_units.byte_products_per_cycle == 1);
+  CHECK(narrow.tensor_units.shuffles_per_cycle == 0.5);
+  CHECK(narrow.tensor_units.bf16_products_per_cycle == 0.5);
+  CHECK(narrow.tensor_units.tile_rows_per_cycle == 1);
 }
 
 TEST_CASE("a register tile by hand") {
@@ -287,8 +291,8 @@ TEST_CASE("what is not fetched ahead takes longer") {
     by_byte.bytes_per_cycle[level] = 1;
     return CpuAnalysis().cycles(nest, core(), by_byte) - without;
   };
-  // Rows and sums; filling the sums with zeros counts nothing. Into L1 come pieces of a line, each with a quarter of the
-  // next one in vain; larger levels hold all pieces of a row until its other loops have filled the gaps.
+  // Rows and sums; filling the sums with zeros counts nothing. Into L1 come pieces of a line, each with a quarter of
+  // the next one in vain; larger levels hold all pieces of a row until its other loops have filled the gaps.
   const double rows = 64 * 65536, sums = 65536;
   // L1 evicts rows that begin in the same sets.
   CHECK(read_from(0, 16384) == doctest::Approx(3 * 1.25 * rows + sums));

@@ -85,6 +85,25 @@ TEST_CASE("what is fetched in vain ends where the next piece begins") {
   CHECK(fetched(32) == 64 * 80);
 }
 
+TEST_CASE("one gap follows each piece, whatever the number of dimensions") {
+  // Of 8 x 8 rows of 64 floats, and of the first two of each 8, 16 are read, a line; y has no gaps.
+  const auto fetched = [](std::int64_t rows) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", {8, 8, 64});
+    g->compute("y", {{"h", 8}, {"i", rows}, {"j", 16}},
+               [&](auto i) { return x(i[0], i[1], i[2]) + program::Expr(1.0); });
+    const loops::LoopNest nest = loops::lower(schedule::ScheduleBuilder(g).schedule());
+    double bytes = 0;
+    with_footprint(nest, [&](GrowingFootprint& touched) {
+      while (touched.depth() > 0) touched.grow();
+      bytes = touched.all().bytes - 8.0 * static_cast<double>(rows) * 64;
+    });
+    return bytes;
+  };
+  CHECK(fetched(8) == 8 * 8 * 80);
+  CHECK(fetched(2) == 8 * 2 * 80);
+}
+
 TEST_CASE("a statement without loops touches the lines of its accesses") {
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {1});

@@ -149,9 +149,13 @@ TUNEWRIGHT_INLINE void GrowingFootprint::update(Buffer& a) const {
   bytes = in_lines(now.row_bytes);
   double occupied = bytes;
   bool whole = innermost == sides[0].extent;  // whether the dimensions so far are touched entirely, so slices adjoin
+  bool gaps_counted = false;                  // what follows each piece is counted once, however many dimensions it has
   for (const Side& side : sides.subspan(1)) {
     const double slices = count(side);
-    if (!whole && slices > 1) bytes = std::max(bytes, std::min(bytes + lines_in_vain * line_, side.pitch));
+    if (!whole && !gaps_counted && slices > 1) {
+      bytes = std::max(bytes, std::min(bytes + lines_in_vain * line_, side.pitch));
+      gaps_counted = true;
+    }
     bytes *= slices;
     if (slices > 1) occupied = slices * std::max(occupied, side.conflict_bytes);
     (whole || side.pitch < page ? now.row_bytes : now.count) *= slices;

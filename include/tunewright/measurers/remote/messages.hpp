@@ -98,7 +98,7 @@ void fields(Archive& a, T& t) {
   a(t.name, t.threads);
   known_enum(a, t.kind, 2, "kind of device");
   known_enum(a, t.isa, all_isas.size(), "instruction set");
-  a(t.cache_line_bytes, t.l1_bytes, t.l2_bytes, t.l3_bytes, t.vector_unit_bytes, t.architecture, t.tensor_units);
+  a(t.cache_line_bytes, t.l1_bytes, t.l2_bytes, t.l3_bytes, t.vector_datapath_bytes, t.architecture, t.tensor_units);
 }
 template <class Archive, class T>
   requires std::is_same_v<std::remove_const_t<T>, Device>
