@@ -50,9 +50,9 @@ namespace host {
 /// whose registers it does not save, so listed ones are usable. Empty without SSE4.2.
 [[nodiscard]] std::optional<Isa> isa_of_flags(std::string_view flags);
 
-/// `Target::vector_datapath_bytes` of an x86-64 processor, from its maker, family and model in /proc/cpuinfo. Processors of
-/// AMD whose units are narrower than their registers: Zen and Zen+ (and Hygon's) compute 32 bytes in two steps, Zen 4
-/// and the Zen 5 of notebooks 64 (AMD's software optimization guides 55723, 57647 and 58455). Zen 3, of Zen 4's family,
+/// `Target::vector_datapath_bytes` of an x86-64 processor, from its maker, family and model in /proc/cpuinfo. AMD has
+/// processors whose units are narrower than their registers: Zen and Zen+ (and Hygon's) compute 32 bytes in two steps,
+/// Zen 4 and the Zen 5 of notebooks 64 (software optimization guides 55723, 57647 and 58455). Zen 3, of Zen 4's family,
 /// has units as wide as its registers, which is 32 as well. 0 for all others.
 [[nodiscard]] unsigned vector_datapath_bytes(std::string_view cpuinfo);
 
