@@ -5,8 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/refusal.hpp"
@@ -42,6 +45,41 @@ std::vector<std::uint64_t> keys(const JournalIndex::Found& found) {
   return result;
 }
 using Keys = std::vector<std::uint64_t>;
+Keys numbers(const std::vector<data::BadLine>& bad) {
+  Keys result;
+  for (const data::BadLine& line : bad) result.push_back(line.number);
+  return result;
+}
+Task task_of(const std::string& name, std::uint64_t workload) {
+  Task task;
+  task.name = name;
+  task.workload_hash = workload;
+  return task;
+}
+
+std::string contents(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+/// Writes over part of a file.
+void overwrite(const std::string& path, std::uint64_t offset, const void* bytes, std::size_t count) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(offset))
+      .write(static_cast<const char*>(bytes), static_cast<std::streamsize>(count));
+}
+/// What stands at an offset of a file.
+template <class T>
+T stored_at(const std::string& path, std::uint64_t offset) {
+  T value{};
+  std::ifstream(path, std::ios::binary)
+      .seekg(static_cast<std::streamoff>(offset))
+      .read(reinterpret_cast<char*>(&value), sizeof value);
+  return value;
+}
+std::ptrdiff_t open_files() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
 
 }  // namespace
 
@@ -52,6 +90,8 @@ TEST_CASE("records of a task are found in order, with their lines, and new ones 
   {
     const JournalIndex index(path);
     CHECK(index.lines() == 5);
+    CHECK(index.bad_lines().empty());  // a blank line is none of any kind
+    CHECK(index.other_lines() == 0);
     CHECK(index.tasks().at(1).lines == 3);
     CHECK(keys(index.find(1)) == Keys{10, 11, 12});
     CHECK(index.find(1).lines == Keys{1, 2, 5});
@@ -88,9 +128,7 @@ TEST_CASE("bad lines are told with their numbers, those of a task and those of n
 TEST_CASE("a task is described by the first line that says all of it; a line cut short is a bad one") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");
-  Task task;
-  task.name = "a";
-  task.workload_hash = 5;
+  const Task task = task_of("a", 5);
   const std::uint64_t hash = stable_hash(task);
   const std::string whole = data::to_line(task);
   append(path, whole.substr(0, 100) + "\n");
@@ -125,10 +163,9 @@ TEST_CASE("an index that is damaged, or of another journal, is made again") {
   const Keys wanted = keys(JournalIndex(path).find(2));
   REQUIRE(wanted.size() == 17);
   const std::string index_path = JournalIndex::path_of(path);
-  std::stringstream good;
-  good << std::ifstream(index_path, std::ios::binary).rdbuf();
-  for (std::size_t at = 0; at < good.str().size(); at += 13) {
-    std::string damaged = good.str();
+  const std::string good = contents(index_path);
+  for (std::size_t at = 0; at < good.size(); at += 13) {
+    std::string damaged = good;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
     std::ofstream(index_path, std::ios::binary | std::ios::trunc) << damaged;
     try {
@@ -138,13 +175,207 @@ TEST_CASE("an index that is damaged, or of another journal, is made again") {
     } catch (const std::runtime_error& error) {
       CHECK(std::string(error.what()).find("is damaged") != std::string::npos);
     }
-    std::ofstream(index_path, std::ios::binary | std::ios::trunc) << good.str().substr(0, at);
+    std::ofstream(index_path, std::ios::binary | std::ios::trunc) << good.substr(0, at);
     CHECK(keys(JournalIndex(path).find(2)) == wanted);
   }
   std::ofstream(path, std::ios::trunc) << line_of(2, 1);
   CHECK(keys(JournalIndex(path).find(2)) == Keys{1});
   std::ofstream(path, std::ios::trunc) << line_of(2, 5) << line_of(2, 6);
   CHECK(keys(JournalIndex(path).find(2)) == Keys{5, 6});
+}
+
+TEST_CASE("the first record of a task is that of its latest lines, which are one MiB at most") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  const std::string whole = line_of(1, 14);
+  append(path, line_of(1, 10) + line_of(1, 11) + line_of(2, 20) + whole.substr(0, 80) + "\n" + line_of(1, 12) +
+                   line_of(1, 13));
+  const JournalIndex index(path);
+  REQUIRE(index.first_record(1));
+  CHECK(index.first_record(1)->key == 12);
+  CHECK(index.find(1).bad.size() == 1);
+  CHECK_FALSE(index.first_record(3));
+
+  const std::string large = folder.file("large.jsonl");
+  for (std::uint64_t key = 1; key <= 3; ++key) {
+    Record record = record_of(1, key);
+    record.config = std::string(600 * 1024, 'x');
+    append(large, data::to_line(record) + "\n");
+  }
+  CHECK(JournalIndex(large).first_record(1)->key == 3);
+  CHECK(keys(JournalIndex(large).find(1)) == Keys{1, 2, 3});
+}
+
+TEST_CASE("a task that is only described has no records; its first description counts") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  const Task task = task_of("a", 5);
+  const std::uint64_t hash = stable_hash(task), last = 0xffffffffffffffff;
+  append(path, data::to_line(task) + "\n" + data::to_line(task) + "\n");
+  CHECK_FALSE(JournalIndex(path).any_record());
+  append(path, line_of(last, 7));
+  for (int opened = 0; opened < 2; ++opened) {
+    const JournalIndex index(path);
+    CHECK(index.tasks().at(hash).described_line == 1);
+    CHECK(index.description(hash)->name == "a");
+    CHECK_FALSE(index.description(last));
+    CHECK_FALSE(index.first_record(hash));
+    CHECK(index.find(hash).records.empty());
+    REQUIRE(index.any_record());
+    CHECK(index.any_record()->key == 7);
+  }
+}
+
+TEST_CASE("lines of no task are told wherever they stand, even beside records of task 0") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  append(path, "garbage\n" + line_of(0, 1) + "garbage\n" + line_of(0, 2));
+  // Whole beginnings of records but for a digit.
+  append(path, "{\"schema\":1,\"task\":\"000000000000000\n{\"schema\":1,\"task\":\"000000000000000g\n");
+  append(path, "{\"schema\":1,\"mask\":\"0000000000000000\n");
+  const JournalIndex index(path);
+  CHECK(numbers(index.bad_lines()) == Keys{1, 3, 5, 6, 7});
+  CHECK(index.other_lines() == 5);
+  CHECK(keys(index.find(0)) == Keys{1, 2});
+  CHECK(index.find(0).bad.empty());
+  CHECK(index.tasks().size() == 1);
+}
+
+TEST_CASE("text after the last complete line, also when it was completed meanwhile") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  const std::string line = data::to_line(record_of(1, 11));
+  append(path, line_of(1, 10));
+  const JournalIndex index(path);
+  CHECK_FALSE(index.ends_within_a_line());
+  CHECK(index.last_text().empty());
+  append(path, line.substr(0, 50));
+  CHECK(index.ends_within_a_line());
+  CHECK(index.last_text() == line.substr(0, 50));
+  append(path, line.substr(50));
+  CHECK(index.last_text() == line);
+  append(path, "\n");
+  CHECK(index.last_text() == line);
+}
+
+TEST_CASE("a journal is known by 4096 bytes at its beginning and 4096 before the end of what is covered") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  std::string text;
+  for (std::uint64_t i = 1; text.size() < 12'000; ++i) text += line_of(1, i);
+  const auto read_again = [&](std::size_t changed) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+    static_cast<void>(JournalIndex(path));
+    const char other = text[changed] == '~' ? '!' : '~';
+    overwrite(path, changed, &other, 1);
+    return JournalIndex(path).bytes_read();
+  };
+  CHECK(read_again(0) == text.size());
+  CHECK(read_again(4095) == text.size());
+  CHECK(read_again(4096) == 0);
+  CHECK(read_again(text.size() - 4097) == 0);
+  CHECK(read_again(text.size() - 4096) == text.size());
+  CHECK(read_again(text.size() - 2) == text.size());
+}
+
+TEST_CASE("lines that were edited since are not taken for those of their task") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  const Task task = task_of("a", 5), other = task_of("a", 6);
+  std::string around;
+  for (std::uint64_t i = 1; around.size() < 5000; ++i) around += line_of(3, i);
+  const std::string described = data::to_line(task), record = line_of(1, 10);
+  append(path, around + described + "\n" + record + around);
+  const std::uint64_t hash = stable_hash(task);
+  CHECK(JournalIndex(path).description(hash));
+  CHECK(keys(JournalIndex(path).find(1)) == Keys{10});
+
+  const std::string edited = data::to_line(other), of_two = line_of(2, 10);
+  REQUIRE(edited.size() == described.size());
+  REQUIRE(of_two.size() == record.size());
+  overwrite(path, around.size(), edited.data(), edited.size());
+  overwrite(path, around.size() + described.size() + 1, of_two.data(), of_two.size());
+  const JournalIndex index(path);
+  REQUIRE(index.bytes_read() == 0);
+  CHECK_FALSE(index.description(hash));
+  CHECK(index.find(1).records.empty());
+  REQUIRE(index.find(1).bad.size() == 1);
+  CHECK(index.find(1).bad[0].reason.find("another task") != std::string::npos);
+}
+
+TEST_CASE("an index with a wrong number in its header or its tasks is made again") {
+  using data::journal_index::Header;
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl"), index_path = JournalIndex::path_of(path);
+  append(path, line_of(1, 10) + line_of(2, 20) + data::to_line(task_of("a", 5)) + "\ngarbage\n" + line_of(1, 11));
+  const std::uint64_t size = std::filesystem::file_size(path);
+  static_cast<void>(JournalIndex(path));
+  const std::string good = contents(index_path);
+  const auto header = stored_at<Header>(index_path, 0);
+  CHECK(header.runs == 4);
+  CHECK(header.tasks == 3);
+  const std::size_t tasks = sizeof(Header) + 4 * sizeof(data::journal_index::Run);
+  REQUIRE(good.size() == tasks + 3 * sizeof(data::journal_index::StoredTask));
+  for (std::size_t at = 0; at < good.size(); at += 8) {
+    if (at >= sizeof(Header) && at < tasks) continue;
+    CAPTURE(at);
+    std::string damaged = good;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    std::ofstream(index_path, std::ios::binary | std::ios::trunc) << damaged;
+    const JournalIndex index(path);
+    CHECK(index.bytes_read() == size);
+    CHECK(index.lines() == 5);
+    CHECK(index.tasks().size() == 3);
+    CHECK(contents(index_path) == good);
+  }
+  Header version = header;
+  ++version.magic;
+  version.checksum = data::journal_index::checksum_of(version);
+  overwrite(index_path, 0, &version, sizeof version);
+  CHECK(JournalIndex(path).bytes_read() == size);
+}
+
+TEST_CASE("a wrong run of lines is told, and neither followed in a circle nor read beyond the journal") {
+  using data::journal_index::Run;
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl"), index_path = JournalIndex::path_of(path);
+  append(path, line_of(1, 10) + line_of(2, 20) + line_of(1, 11));
+  static_cast<void>(JournalIndex(path));
+  const std::uint64_t size = std::filesystem::file_size(path), at = data::journal_index::offset_of_run(2);
+  const auto good = stored_at<Run>(index_path, at);
+  CHECK(good.previous == 1);
+  CHECK(good.line == 3);
+  const auto refused = [&](std::uint64_t Run::* number, std::uint64_t value) {
+    Run wrong = good;
+    wrong.*number = value;
+    overwrite(index_path, at, &wrong, sizeof wrong);
+    const std::string why = test::refusal<std::runtime_error>([&] { static_cast<void>(JournalIndex(path).find(1)); });
+    CHECK(why.find("is damaged") != std::string::npos);
+  };
+  refused(&Run::previous, 0);
+  refused(&Run::previous, 3);
+  refused(&Run::previous, 4);
+  refused(&Run::offset, size + 1);
+  refused(&Run::offset, good.offset + 1);
+  refused(&Run::bytes, good.bytes + 1);
+  refused(&Run::bytes, ~std::uint64_t{0});
+  overwrite(index_path, at, &good, sizeof good);
+  CHECK(keys(JournalIndex(path).find(1)) == Keys{10, 11});
+}
+
+TEST_CASE("a moved index answers, and no file stays open") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  append(path, line_of(1, 10));
+  const std::ptrdiff_t before = open_files();
+  {
+    std::optional<JournalIndex> first(path);
+    const JournalIndex second(std::move(*first));
+    first.reset();
+    CHECK(keys(second.find(1)) == Keys{10});
+    CHECK(open_files() == before + 2);
+  }
+  CHECK(open_files() == before);
 }
 
 TEST_CASE("what cannot be read or written is refused with its path") {
@@ -162,11 +393,7 @@ TEST_CASE("what cannot be read or written is refused with its path") {
 TEST_CASE("a journal recalls the same with an index as without, and describes a task once") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");
-  Task a, b;
-  a.name = "a";
-  a.workload_hash = 5;
-  b.name = "b";
-  b.workload_hash = 6;
+  const Task a = task_of("a", 5), b = task_of("b", 6);
   for (int pass = 0; pass < 2; ++pass) {
     data::Journal journal({.path = path, .many_tasks = true, .warnings = nullptr, .index_above_bytes = 0});
     for (const Task* task : {&a, &b}) {

@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <fstream>
 #include <limits>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 using namespace tunewright;
@@ -63,6 +66,19 @@ TEST_CASE("a record survives the way through text, bit for bit") {
   CHECK(data::from_line(data::to_line(guided)) == guided);
 }
 
+TEST_CASE("reasons to stop are text that every version reads") {
+  const std::pair<StopReason, const char*> names[] = {{StopReason::Precise, "precise"},
+                                                      {StopReason::Budget, "budget"},
+                                                      {StopReason::FarSlower, "far_slower"},
+                                                      {StopReason::Extrapolated, "extrapolated"},
+                                                      {StopReason::Slower, "slower"}};
+  for (const auto& [reason, text] : names) {
+    Record record = timed();
+    std::get<Timing>(record.outcome.result).stopped = reason;
+    CHECK(data::to_line(record).find("\"stopped\":\"" + std::string(text) + '"') != std::string::npos);
+  }
+}
+
 TEST_CASE("text that is not UTF-8 is repaired instead of losing the measurement") {
   Record record = timed();
   record.outcome.result = Failure{Fault::CompileError, "bad byte \xff here"};
@@ -84,6 +100,7 @@ TEST_CASE("a line that is not a whole valid record is refused with a reason") {
   refused(with(line, "\"schema\":1", "\"schema\":0"), "schema 0");
   refused(with(line, "fedcba9876543210", "fedcba987654321"), "16 hexadecimal");
   refused(with(line, "fedcba9876543210", "FEDCBA9876543210"), "16 hexadecimal");
+  refused(with(line, "fedcba9876543210", ""), "'task' is empty");
   refused(with(line, "\"median_s\":0.1", "\"median_s\":-0.1"), "negative");
   refused(with(line, "\"median_s\":0.1", "\"median_s\":null"), "type must be number");
   refused(with(line, "\"median_s\":0.1", "\"median_s\":0.0,\"was\":0.1"), "a latency is above 0");
@@ -107,12 +124,12 @@ TEST_CASE("a line that is not a whole valid record is refused with a reason") {
 TEST_CASE("a number that no reader takes is not written, nor anything with it") {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  const auto refused = [](const std::string& number, auto change) {
+  const auto refused = [](const std::string& number, auto change, const std::string& remedy = "give a") {
     std::vector<Record> records{timed(), timed()};
     change(records[1], std::get<Timing>(records[1].outcome.result));
     std::ostringstream out;
     const std::string named =
-        "record 1, candidate ffffffffffffffff of task 'matmul \"8x8\"\n', has " + number + "; give a";
+        "record 1, candidate ffffffffffffffff of task 'matmul \"8x8\"\n', has " + number + "; " + remedy;
     CHECK_THROWS_WITH_AS(data::write_journal(out, records), doctest::Contains(named.c_str()), std::invalid_argument);
     CHECK(out.str().empty());
     // The line itself is what a reader refuses.
@@ -128,7 +145,24 @@ TEST_CASE("a number that no reader takes is not written, nor anything with it") 
   refused("'time' = -Infinity", [=](Record& r, Timing&) { r.timestamp = Seconds(-infinity); });
   refused("'compile_s' = -0.5", [](Record& r, Timing&) { r.outcome.compile_time = Seconds(-0.5); });
   refused("'search_s' = -1", [](Record& r, Timing&) { r.search_time = Seconds(-1); });
+  refused("'learn_s' = -1", [](Record& r, Timing&) { r.learn_time = Seconds(-1); });
+  refused("'predicted' that is not finite", [](Record& r, Timing&) { r.predicted = INFINITY; }, "leave it out");
+  refused("'predicted' that is not finite", [](Record& r, Timing&) { r.predicted = NAN; }, "leave it out");
+  // The first is named; non-finite ones are null, which every reader of JSON takes.
+  refused("'compile_s' = NaN", [=](Record& r, Timing& t) {
+    r.outcome.compile_time = Seconds(nan);
+    r.outcome.run_time = Seconds(-1);
+    t.median = Seconds(0);
+    CHECK(data::to_line(r).find("\"compile_s\":null,") != std::string::npos);
+  });
   refused("'run_s' = NaN", [=](Record& r, Timing&) { r.outcome.run_time = Seconds(nan); });
+}
+
+TEST_CASE("a full disk is told before a journal counts as written") {
+  std::ofstream full("/dev/full");
+  REQUIRE(full);
+  CHECK_THROWS_WITH_AS(data::write_journal(full, std::vector{timed()}), doctest::Contains("space on the disk"),
+                       std::runtime_error);
 }
 
 TEST_CASE("times of failures are checked too, and times of 0 are none to refuse") {
