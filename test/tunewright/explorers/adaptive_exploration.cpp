@@ -4,7 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "support/toy_knob_space.hpp"
 
@@ -64,6 +68,79 @@ TEST_CASE("a policy that is rewarded for one knob raises it") {
   CHECK(trace.probability.data()[2] > 0.8F);  // of one value up
 }
 
+TEST_CASE("a policy that goes one way, or stays, leads there by single values of each knob") {
+  for (const bool up : {false, true}) {
+    std::vector<toy::Tiles> seen;
+    const auto remember = [&](std::span<const toy::Tiles> configs, std::span<float> score) {
+      seen.insert(seen.end(), configs.begin(), configs.end());
+      std::fill(score.begin(), score.end(), 0.0F);
+    };
+    const Guidance<toy::Tiles> guided{.rank = remember, .seeds = {}, .measured = nothing_measured, .wanted = 1};
+    AdaptiveExploration exploration{.episodes = 1, .steps = 60, .settled_share = 1, .updates = 0};
+    Rng rng(4);
+    (void)exploration.explore(toy::KnobbedSpace{}, toy::task(), guided, rng);
+    // Only one bias remains: moving back has the probability exp(-10) / 2, moving on and staying one half each.
+    auto& agent = *exploration.agent;
+    std::fill(agent.parameters.begin(), agent.parameters.end(), 0.0F);
+    for (const nn::ParameterBlock& block : agent.network.layout().blocks()) {
+      if (block.name.starts_with("knob.") && block.name.ends_with(".1.bias"))
+        agent.parameters[block.first + (up ? 0 : 2)] = -9;
+    }
+    bool arrived = false;
+    for (unsigned round = 0; round < 40; ++round) {
+      seen.clear();
+      Rng own(round);
+      (void)exploration.explore(toy::KnobbedSpace{}, toy::task(), guided, own);
+      for (std::size_t i = 1; i < seen.size(); ++i) {
+        for (std::size_t k = 0; k < 4; ++k) {
+          const int move = seen[i][k] - seen[i - 1][k];
+          CHECK((move == 0 || move == (up ? 1 : -1)));
+        }
+      }
+      arrived = arrived || seen.back() == (up ? toy::Tiles{7, 7, 7, 7} : toy::Tiles{0, 0, 0, 0});
+    }
+    CHECK(arrived);
+  }
+}
+
+TEST_CASE("a single move tells the policy nothing, as its standardised advantage is 0, but the values") {
+  const auto agent_after = [](std::size_t updates) {
+    AdaptiveExploration exploration{.episodes = 4, .steps = 1, .updates = updates, .learning_rate = 1e-2};
+    exploration.loss.entropy = 0;
+    Rng rng(5);
+    (void)exploration.explore(toy::KnobbedSpace{}, toy::task(), guidance(4), rng);
+    explorers::PolicyNetwork<float>::Trace trace;
+    trace.state.resize(1, 4);
+    std::fill_n(trace.state.data(), 4, 0.5F);
+    exploration.agent->network.forward(exploration.agent->parameters.data(), trace);
+    return trace;
+  };
+  const auto untaught = agent_after(0), once = agent_after(1), thrice = agent_after(3);
+  for (std::size_t i = 0; i < 12; ++i) CHECK(thrice.probability.data()[i] == untaught.probability.data()[i]);
+  CHECK(once.value.data()[0] != untaught.value.data()[0]);
+  CHECK(thrice.value.data()[0] != once.value.data()[0]);
+}
+
+TEST_CASE("another number of knobs gets another agent") {
+  struct Three : toy::KnobbedSpace {
+    [[nodiscard]] std::vector<Knob> knobs() const {
+      auto all = KnobbedSpace::knobs();
+      all.pop_back();
+      return all;
+    }
+    [[nodiscard]] std::optional<toy::Tiles> at_knobs(const Task& task, std::vector<double> numbers) const {
+      numbers.push_back(0);
+      return KnobbedSpace::at_knobs(task, numbers);
+    }
+  };
+  AdaptiveExploration exploration{.episodes = 2, .steps = 3};
+  Rng rng(6);
+  (void)exploration.explore(toy::KnobbedSpace{}, toy::task(), guidance(4), rng);
+  CHECK(exploration.agent->network.knobs() == 4);
+  (void)exploration.explore(Three{}, toy::task(), guidance(4), rng);
+  CHECK(exploration.agent->network.knobs() == 3);
+}
+
 TEST_CASE("the space may have holes; nothing outside it comes back") {
   AdaptiveExploration exploration{.episodes = 32, .steps = 50};
   Rng rng(2);
@@ -91,6 +168,7 @@ TEST_CASE("measured and refused configurations do not come back, and the same ge
           Guidance<toy::Tiles>{.rank = refusing, .seeds = {}, .measured = measured, .wanted = 32, .threads = threads},
           rng);
       all.insert(all.end(), pool.begin(), pool.end());
+      for (const float weight : exploration.agent->parameters) CHECK(std::isfinite(weight));  // refusals count as 0
     }
     return all;
   };

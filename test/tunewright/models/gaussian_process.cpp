@@ -10,11 +10,15 @@
 #include <numbers>
 #include <sstream>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "support/model_answers.hpp"
 #include "support/recording_model.hpp"
+#include "support/refusal.hpp"
 #include "tunewright/core/rng.hpp"
+#include "tunewright/data/safetensors.hpp"
 
 using namespace tunewright;
 using models::GaussianProcess;
@@ -72,6 +76,104 @@ TEST_CASE("gaussian process: learns a curve, is sure near labels and unsure betw
     CHECK(answer.deviation[1] > 5 * answer.deviation[0]);
     CHECK(model.learned.noise == 1e-3);  // the least of the grid: there is none
   }
+}
+
+TEST_CASE("gaussian process: every column counts, as the mean of the rows if told") {
+  const double k = (1 + std::sqrt(5.0) + 5.0 / 3) * std::exp(-std::sqrt(5.0));  // the two programs above
+  for (const std::size_t columns : {4U, 5U, 7U}) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      CAPTURE(columns);
+      CAPTURE(c);
+      FeatureBatch x(columns);
+      for (const float value : {0.0F, 2.0F}) {
+        std::vector<float> row(columns, 7);
+        row[c] = value;
+        x.append_program(row);
+      }
+      GaussianProcess model{.length_scale = 2, .noise = 0.1};
+      model.fit(x, std::vector<float>{0, 1}, {});
+      CHECK(ask(model, x).score[1] == doctest::Approx(0.5 + 0.5 * (1 - k) / (1.1 - k)));
+    }
+  }
+  FeatureBatch x(1);
+  x.append_program(std::vector<float>{0});
+  x.append_program(std::vector<float>{1, 3});  // mean 2
+  GaussianProcess mean{.rows = models::RowsAs::Mean, .length_scale = 2, .noise = 0.1};
+  mean.fit(x, std::vector<float>{0, 1}, {});
+  CHECK(ask(mean, one_column({1})).score[0] == doctest::Approx(0.5));
+}
+
+TEST_CASE("gaussian process: the most likely length scale and noise of the grid, or of the rest of it") {
+  // Of the two programs above the logarithm of the likelihood is log((1 + noise - k) / (1 + noise + k)) / 2 and a
+  // constant: it grows as k falls, so with the least length, 2 / 8, and as the noise grows.
+  const FeatureBatch two = one_column({0, 2});
+  const auto learned = [](GaussianProcess model, const FeatureBatch& x, const std::vector<float>& y) {
+    model.fit(x, y, {});
+    return std::pair(model.learned.length_scale, model.learned.noise);
+  };
+  CHECK(learned({}, two, {0, 1}) == std::pair(0.25, 0.5));
+  CHECK(learned({.noise = 0.03}, two, {0, 1}) == std::pair(0.25, 0.03));
+  CHECK(learned({.length_scale = 2}, two, {0, 1}) == std::pair(2.0, 0.5));
+  // On a line. The six distances of 0 to 3 have an upper median of 2 or, in standard deviations, 4 / sqrt(5). The
+  // likelihoods of the grid by Gaussian elimination: Matern 0.4895 at four times that, 0.4040 at twice, less elsewhere;
+  // Rbf 1.3434 at twice, 0.4448 at four times; noise 0.001.
+  const FeatureBatch line = one_column({0, 1, 2, 3});
+  const std::vector<float> rising{0, 1.0F / 3, 2.0F / 3, 1};
+  const auto smooth = learned({.kernel = Kernel::Matern52}, line, rising);
+  CHECK(smooth.first == doctest::Approx(16 / std::sqrt(5.0)));
+  CHECK(smooth.second == 1e-3);
+  const auto smoother = learned({.kernel = Kernel::Rbf}, line, rising);
+  CHECK(smoother.first == doctest::Approx(8 / std::sqrt(5.0)));
+  CHECK(smoother.second == 1e-3);
+}
+
+TEST_CASE("gaussian process: equal labels have a small deviation far away") {
+  GaussianProcess model{.kernel = Kernel::Rbf, .length_scale = 0.1, .noise = 0.1};
+  model.fit(one_column({0, 2}), std::vector<float>{0.5F, 0.5F}, {});
+  const Answer answer = ask(model, one_column({1}));  // 10 lengths from both
+  CHECK(answer.score[0] == 0.5F);
+  CHECK(answer.deviation[0] == doctest::Approx(1e-3));
+}
+
+TEST_CASE("gaussian process: rounding leaves deviations at labels numbers of 0 or more") {
+  std::vector<float> at, y;
+  for (int p = 0; p < 40; ++p) {
+    at.push_back(static_cast<float>(p));
+    y.push_back(static_cast<float>(p % 2));
+  }
+  GaussianProcess model{.kernel = Kernel::Rbf, .length_scale = 0.5, .noise = 1e-14};
+  model.fit(one_column(at), y, {});
+  for (const float deviation : ask(model, one_column(at)).deviation) CHECK(deviation >= 0);
+}
+
+TEST_CASE("gaussian process: a random sample of too many programs, with their labels") {
+  std::vector<float> at, y;
+  for (int p = 0; p < 1000; ++p) {
+    at.push_back(static_cast<float>(p));
+    y.push_back(static_cast<float>(p) / 1024);
+  }
+  GaussianProcess model{.length_scale = 1, .noise = 0.1, .most_programs = 100, .draw_when_more = true};
+  model.fit(one_column(at), y, {});
+  const GaussianProcess::Learned& learned = model.learned;
+  REQUIRE(learned.inputs.size() == 100);
+  const auto above = std::count_if(learned.inputs.begin(), learned.inputs.end(), [](double z) { return z > 0; });
+  CHECK(above > 30);  // 50 are expected, with a standard deviation of 5
+  CHECK(above < 70);
+  // z = (p - 499.5) / sqrt((1000^2 - 1) / 12)
+  const double deviation = std::sqrt(999'999.0 / 12);
+  for (std::size_t i = 0; i < 100; ++i)
+    CHECK(1024 * (learned.labels[i] + learned.mean) == doctest::Approx(499.5 + deviation * learned.inputs[i]));
+}
+
+TEST_CASE("gaussian process: a sample for the search keeps labels with programs") {
+  std::vector<float> at, y;
+  for (int p = 0; p < 450; ++p) {
+    at.push_back(static_cast<float>(7 * p % 450));  // what is near is no neighbour in order
+    y.push_back(0.5F + 0.4F * std::sin(at.back() * 0.02F));
+  }
+  GaussianProcess model{.length_scale = 0.5};
+  model.fit(one_column(at), y, {});
+  CHECK(model.learned.noise == 1e-3);  // the least of the grid: there is none
 }
 
 TEST_CASE("gaussian process: noise is found and not in the deviation") {
@@ -145,6 +247,41 @@ TEST_CASE("gaussian process: laws of every model") {
   CHECK(ask(model, x).score[0] == 0);
 }
 
+TEST_CASE(
+    "gaussian process: a file whose tensors do not fit is refused, one of more programs than a fit takes is not") {
+  GaussianProcess model;
+  std::stringstream empty;
+  model.save(empty, 3);
+  model.fit(one_column({0, 1, 2, 3}), std::vector<float>{0, 0.5F, 0.2F, 1}, {});
+  std::stringstream stream;
+  model.save(stream, 3);
+  GaussianProcess small{.most_programs = 3};
+  std::stringstream copy(stream.str());
+  small.load(copy, 3);
+  CHECK(small.learned.labels.size() == 4);
+  small.load(empty, 3);
+  CHECK(small.learned.labels.empty());
+  const data::TensorFile good = data::read_safetensors(stream);
+  const auto why = [&](const std::string& name, const data::Tensor& instead) {
+    data::TensorFile file = good;
+    for (data::Tensor& tensor : file.tensors) {
+      if (tensor.name == name) tensor = instead;
+    }
+    std::stringstream changed;
+    data::write_safetensors(changed, file.tensors, file.metadata);
+    return test::refusal<std::runtime_error>([&] { small.load(changed, 3); });
+  };
+  const auto numbers = [](std::vector<double> values) { return data::Tensor::of("numbers", values); };
+  const std::string foreign = "do not belong to one model", range = "is out of range";
+  CHECK(why("kernel", data::Tensor::of("kernel", std::vector<std::uint8_t>{2})).find(foreign) != std::string::npos);
+  CHECK(why("numbers", numbers({1, 0.1})).find(foreign) != std::string::npos);
+  CHECK(why("labels", data::Tensor::of("labels", std::vector<double>(3))).find(foreign) != std::string::npos);
+  CHECK(why("numbers", numbers({0, 0.1, 0})).find(range) != std::string::npos);
+  CHECK(why("numbers", numbers({1, -0.1, 0})).find(range) != std::string::npos);
+  CHECK(why("numbers", numbers({1, 0.1, std::nan("")})).find("not finite") != std::string::npos);
+  CHECK(small.learned.labels.empty());
+}
+
 TEST_CASE("gaussian process: misuse is named, and too many programs") {
   const FeatureBatch x = one_column({1, 2, 3, 4});
   const std::vector<float> y{0, 0.5F, 0.2F, 1};
@@ -153,6 +290,8 @@ TEST_CASE("gaussian process: misuse is named, and too many programs") {
                        "models::GaussianProcess::fit: 4 programs where most_programs = 3; raise it (time grows "
                        "with the cube) or set draw_when_more",
                        std::invalid_argument);
+  model.fit(one_column({1, 2, 3}), std::vector<float>{0, 0.5F, 1}, {});
+  CHECK(model.learned.labels.size() == 3);
   model.draw_when_more = true;
   model.fit(x, y, {});
   CHECK(model.learned.labels.size() == 3);
