@@ -373,6 +373,7 @@ TEST_CASE("records are written behind the tasks that they are of") {
   }
   const auto contents = data::read_journal(path);
   CHECK(contents.records == records);
+  CHECK(contents.record_lines == std::vector<std::size_t>{2});
   REQUIRE(contents.tasks.size() == 1);
   CHECK(contents.tasks[0].name == toy::task().name);
 }
