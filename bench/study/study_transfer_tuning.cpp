@@ -110,7 +110,8 @@ class TransferStudy {
         networks_(std::move(networks)),
         measurer_(std::move(measurer)),
         options_(std::move(options)) {
-    // Which networks there are to take from is a condition of what is found.
+    // Which networks there are to take from is a condition of what is found, and of no search.
+    search_conditions_ = StableHash{}.add(std::string_view(study::conditions_of(options_))).value();
     std::string& among = options_.others["among"];
     for (const std::string& network : networks_) among += (among.empty() ? "" : ",") + network;
   }
@@ -148,12 +149,9 @@ class TransferStudy {
   using Transfer = recipes::TransferTuning<Space, Measurer>;
   static constexpr const char* subject = "TransferTuning";
 
-  /// Searches under other conditions have other files; which networks there are is none.
+  /// Searches under other conditions have other files.
   [[nodiscard]] std::filesystem::path file(const std::string& network, std::uint64_t seed, const char* ending) const {
-    study::Options options = options_;
-    options.others.erase("among");
-    const std::uint64_t conditions = StableHash{}.add(std::string_view(study::conditions_of(options))).value();
-    return settings_.out / (network + "." + std::to_string(seed) + "." + std::to_string(conditions) + ending);
+    return settings_.out / (network + "." + std::to_string(seed) + "." + std::to_string(search_conditions_) + ending);
   }
   [[nodiscard]] std::vector<WeightedTask> tasks_of(const std::string& network) const {
     return networks::partition(bench::known_network(network), settings_.target).tasks;
@@ -272,6 +270,7 @@ class TransferStudy {
   std::vector<std::string> networks_;
   Measurer measurer_;
   study::Options options_;
+  std::uint64_t search_conditions_ = 0;  // a hash
 };
 
 }  // namespace

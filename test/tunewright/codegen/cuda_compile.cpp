@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "support/file_text.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/workloads.hpp"
 #include "tunewright/codegen/cuda.hpp"
@@ -52,10 +52,6 @@ DeviceCode compiled(DeviceProgram program, const CudaCompileOptions& options) {
   auto result = codegen::compile_cuda(std::move(program), options);
   if (const auto* failure = std::get_if<Failure>(&result)) FAIL(failure->detail);
   return std::get<DeviceCode>(std::move(result));
-}
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 Target gpu(const std::string& architecture) {
   Target target;
@@ -340,10 +336,10 @@ TEST_CASE("an exported program is source, machine code and a launcher that needs
   const codegen::ExportedDeviceCode files =
       codegen::export_device_code(code, "times two", folder.file("out"), "an example");
   CHECK(files.symbol == "times_two");
-  CHECK(contents(files.source) == code.program.source);
-  CHECK(contents(files.image).size() == code.image->size());
+  CHECK(support::file_text(files.source) == code.program.source);
+  CHECK(support::file_text(files.image).size() == code.image->size());
   CHECK(files.image.filename() == "times_two.cubin");
-  CHECK(contents(files.header).find("0  input float32 x[512]") != std::string::npos);
+  CHECK(support::file_text(files.header).find("0  input float32 x[512]") != std::string::npos);
   std::ofstream(folder.file("main.c")) << R"(
 #include "out/times_two.h"
 #include <stdio.h>
@@ -370,7 +366,7 @@ int main(void) {
   CHECK(std::system(folder.file("program").c_str()) == 0);
   REQUIRE(build("libno-such-driver.so") == 0);
   CHECK(std::system((folder.file("program") + " > " + folder.file("said")).c_str()) != 0);
-  CHECK(contents(folder.file("said")) ==
+  CHECK(support::file_text(folder.file("said")) ==
         "no CUDA driver: 'libno-such-driver.so' cannot be loaded; install NVIDIA's driver\n");
 
   DeviceCode empty = code;

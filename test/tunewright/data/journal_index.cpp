@@ -7,13 +7,14 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "support/file_text.hpp"
 #include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/toy_space.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
@@ -49,18 +50,6 @@ Keys numbers(const std::vector<data::BadLine>& bad) {
   Keys result;
   for (const data::BadLine& line : bad) result.push_back(line.number);
   return result;
-}
-Task task_of(const std::string& name, std::uint64_t workload) {
-  Task task;
-  task.name = name;
-  task.workload_hash = workload;
-  return task;
-}
-
-std::string contents(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
 }
 /// Writes over part of a file.
 void overwrite(const std::string& path, std::uint64_t offset, const void* bytes, std::size_t count) {
@@ -128,7 +117,7 @@ TEST_CASE("bad lines are told with their numbers, those of a task and those of n
 TEST_CASE("a task is described by the first line that says all of it; a line cut short is a bad one") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");
-  const Task task = task_of("a", 5);
+  const Task task = toy::task("a", 5);
   const std::uint64_t hash = stable_hash(task);
   const std::string whole = data::to_line(task);
   append(path, whole.substr(0, 100) + "\n");
@@ -163,7 +152,7 @@ TEST_CASE("an index that is damaged, or of another journal, is made again") {
   const Keys wanted = keys(JournalIndex(path).find(2));
   REQUIRE(wanted.size() == 17);
   const std::string index_path = JournalIndex::path_of(path);
-  const std::string good = contents(index_path);
+  const std::string good = support::file_text(index_path);
   for (std::size_t at = 0; at < good.size(); at += 13) {
     std::string damaged = good;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
@@ -209,7 +198,7 @@ TEST_CASE("the first record of a task is that of its latest lines, which are one
 TEST_CASE("a task that is only described has no records; its first description counts") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");
-  const Task task = task_of("a", 5);
+  const Task task = toy::task("a", 5);
   const std::uint64_t hash = stable_hash(task), last = 0xffffffffffffffff;
   append(path, data::to_line(task) + "\n" + data::to_line(task) + "\n");
   CHECK_FALSE(JournalIndex(path).any_record());
@@ -281,7 +270,7 @@ TEST_CASE("a journal is known by 4096 bytes at its beginning and 4096 before the
 TEST_CASE("lines that were edited since are not taken for those of their task") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");
-  const Task task = task_of("a", 5), other = task_of("a", 6);
+  const Task task = toy::task("a", 5), other = toy::task("a", 6);
   std::string around;
   for (std::uint64_t i = 1; around.size() < 5000; ++i) around += line_of(3, i);
   const std::string described = data::to_line(task), record = line_of(1, 10);
@@ -307,10 +296,10 @@ TEST_CASE("an index with a wrong number in its header or its tasks is made again
   using data::journal_index::Header;
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl"), index_path = JournalIndex::path_of(path);
-  append(path, line_of(1, 10) + line_of(2, 20) + data::to_line(task_of("a", 5)) + "\ngarbage\n" + line_of(1, 11));
+  append(path, line_of(1, 10) + line_of(2, 20) + data::to_line(toy::task("a", 5)) + "\ngarbage\n" + line_of(1, 11));
   const std::uint64_t size = std::filesystem::file_size(path);
   static_cast<void>(JournalIndex(path));
-  const std::string good = contents(index_path);
+  const std::string good = support::file_text(index_path);
   const auto header = stored_at<Header>(index_path, 0);
   CHECK(header.runs == 4);
   CHECK(header.tasks == 3);
@@ -326,7 +315,7 @@ TEST_CASE("an index with a wrong number in its header or its tasks is made again
     CHECK(index.bytes_read() == size);
     CHECK(index.lines() == 5);
     CHECK(index.tasks().size() == 3);
-    CHECK(contents(index_path) == good);
+    CHECK(support::file_text(index_path) == good);
   }
   Header version = header;
   ++version.magic;
@@ -393,7 +382,7 @@ TEST_CASE("what cannot be read or written is refused with its path") {
 TEST_CASE("a journal recalls the same with an index as without, and describes a task once") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");
-  const Task a = task_of("a", 5), b = task_of("b", 6);
+  const Task a = toy::task("a", 5), b = toy::task("b", 6);
   for (int pass = 0; pass < 2; ++pass) {
     data::Journal journal({.path = path, .many_tasks = true, .warnings = nullptr, .index_above_bytes = 0});
     for (const Task* task : {&a, &b}) {

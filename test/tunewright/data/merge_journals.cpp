@@ -14,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "support/file_text.hpp"
 #include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/toy_space.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
@@ -35,12 +37,6 @@ Record record_of(const Task& task, std::uint64_t key, double latency, const std:
                               : Failure{Fault::Unknown, "the worker was lost"};
   return record;
 }
-Task task_of(const std::string& name, std::uint64_t workload) {
-  Task task;
-  task.name = name;
-  task.workload_hash = workload;
-  return task;
-}
 void write(const std::string& path, const std::vector<Record>& records, const std::vector<Task>& tasks = {}) {
   std::ofstream out(path, std::ios::binary);
   data::write_journal(out, records, tasks);
@@ -50,7 +46,7 @@ void write(const std::string& path, const std::vector<Record>& records, const st
 
 TEST_CASE("shards become one journal that has every key once, and a latency where any has one") {
   const support::TemporaryFolder folder;
-  const Task a = task_of("a", 1), b = task_of("b", 2);
+  const Task a = toy::task("a", 1), b = toy::task("b", 2);
   const std::vector<std::string> shards = {folder.file("1.jsonl"), folder.file("2.jsonl")};
   write(shards[0], {record_of(a, 10, 1e-3), record_of(a, 11, 0), record_of(b, 10, 2e-3)}, {a});
   write(shards[1], {record_of(a, 11, 3e-3), record_of(a, 10, 4e-3), record_of(a, 10, 5e-3, "two"), record_of(b, 12, 0)},
@@ -87,7 +83,7 @@ TEST_CASE("shards become one journal that has every key once, and a latency wher
 
 TEST_CASE("a last line without its newline is merged where it is whole, and counted where it is cut short") {
   const support::TemporaryFolder folder;
-  const Task a = task_of("a", 1), b = task_of("b", 2), c = task_of("c", 3);
+  const Task a = toy::task("a", 1), b = toy::task("b", 2), c = toy::task("c", 3);
   const std::vector<std::string> shards = {folder.file("1.jsonl"), folder.file("2.jsonl"), folder.file("3.jsonl")};
   write(shards[0], {record_of(a, 10, 1e-3)}, {a});
   const auto append = [](const std::string& path, const std::string& text) {
@@ -116,7 +112,7 @@ TEST_CASE("a last line without its newline is merged where it is whole, and coun
 TEST_CASE("an output that cannot be written is refused with its path, and nothing is left behind") {
   const support::TemporaryFolder folder;
   const std::vector<std::string> one = {folder.file("1.jsonl")};
-  write(one[0], {record_of(task_of("a", 1), 10, 1e-3)});
+  write(one[0], {record_of(toy::task("a", 1), 10, 1e-3)});
   const auto refused = [&](const std::string& output) {
     return test::refusal<std::runtime_error>([&] { data::merge_journals(one, output); });
   };
@@ -146,12 +142,11 @@ TEST_CASE("what is no journal is refused and left as it is") {
 #if defined(TUNEWRIGHT_JOURNAL)
 TEST_CASE("the command reads a whole last line without its newline, and counts one that is cut short") {
   const support::TemporaryFolder folder;
-  const Task a = task_of("a", 1), b = task_of("b", 2);
+  const Task a = toy::task("a", 1), b = toy::task("b", 2);
   const std::string path = folder.file("j.jsonl");
   const auto output = [&](const std::string& arguments) {
     static_cast<void>(std::system((TUNEWRIGHT_JOURNAL " " + arguments + " > " + folder.file("out") + " 2>&1").c_str()));
-    std::ifstream file(folder.file("out"));
-    return std::string(std::istreambuf_iterator<char>(file), {});
+    return support::file_text(folder.file("out"));
   };
   const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   const std::string last_line = data::to_line(record_of(b, 20, 2e-3));
@@ -182,7 +177,7 @@ TEST_CASE("the command reads a whole last line without its newline, and counts o
 
 TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses what it does not know") {
   const support::TemporaryFolder folder;
-  const Task a = task_of("a", 1);
+  const Task a = toy::task("a", 1);
   const std::string one = folder.file("1.jsonl"), two = folder.file("2.jsonl"), all = folder.file("all.jsonl");
   write(one, {record_of(a, 10, 1e-3), record_of(a, 11, 2e-3)}, {a});
   write(two, {record_of(a, 11, 2e-3), record_of(a, 12, 0.5e-3)});
@@ -190,10 +185,7 @@ TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses wh
     const int result = std::system((TUNEWRIGHT_JOURNAL " " + arguments + " > " + folder.file("out") + " 2>&1").c_str());
     return WEXITSTATUS(result);
   };
-  const auto output = [&] {
-    std::ifstream file(folder.file("out"));
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
+  const auto output = [&] { return support::file_text(folder.file("out")); };
   CHECK(status("merge " + all + " " + one + " " + two) == 0);
   CHECK(output().find("3 of 4 records of 1 tasks; 1 had a key that was there") != std::string::npos);
   CHECK(status("merge " + all + " " + one) == 1);

@@ -66,7 +66,7 @@ TEST_CASE("what the loops of a copy touch, from the innermost outwards") {
 }
 
 TEST_CASE("what is fetched in vain ends where the next piece begins") {
-  // Of rows of 17, 20 and 32 floats 16 are read, a line; y has no gaps.
+  // The statement reads 16 floats, a line, of each row of 17, 20 or 32; y has no gaps.
   const auto fetched = [](std::int64_t row_floats) {
     auto g = std::make_shared<program::ComputeGraph>();
     const auto x = g->input("x", {64, row_floats});
@@ -86,7 +86,7 @@ TEST_CASE("what is fetched in vain ends where the next piece begins") {
 }
 
 TEST_CASE("one gap follows each piece, whatever the number of dimensions") {
-  // Of 8 x 8 rows of 64 floats, and of the first two of each 8, 16 are read, a line; y has no gaps.
+  // The statement reads 16 of 64 floats, a line, of each of 8 x 8 rows, or of the first two of each 8; y has no gaps.
   const auto fetched = [](std::int64_t rows) {
     auto g = std::make_shared<program::ComputeGraph>();
     const auto x = g->input("x", {8, 8, 64});

@@ -104,7 +104,7 @@ TEST_CASE("gaussian process: every column counts, as the mean of the rows if tol
 }
 
 TEST_CASE("gaussian process: the most likely length scale and noise of the grid, or of the rest of it") {
-  // Of the two programs above the logarithm of the likelihood is log((1 + noise - k) / (1 + noise + k)) / 2 and a
+  // The logarithm of the likelihood of the two programs above is log((1 + noise - k) / (1 + noise + k)) / 2 and a
   // constant: it grows as k falls, so with the least length, 2 / 8, and as the noise grows.
   const FeatureBatch two = one_column({0, 2});
   const auto learned = [](GaussianProcess model, const FeatureBatch& x, const std::vector<float>& y) {

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 
 #include "support/c_program.hpp"
 #include "support/emulated_program.hpp"
+#include "support/file_text.hpp"
 #include "support/refusal.hpp"
 #include "tunewright/core/arm_targets.hpp"
 #include "tunewright/core/host_target.hpp"
@@ -69,13 +69,8 @@ void write_array(const std::string& path, const reference::Array& array) {
       .write(static_cast<const char*>(array.data()), static_cast<std::streamsize>(array.size_in_bytes()));
 }
 bool holds_array(const std::string& path, const reference::Array& array) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = support::file_text(path);
   return text.size() == array.size_in_bytes() && std::memcmp(text.data(), array.data(), text.size()) == 0;
-}
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 /// Loads weights from net.weights, reads the inputs from the file inputs, and writes what three inferences compute to
@@ -159,7 +154,7 @@ TEST_CASE("an exported network computes in a C program what it computes here, bi
   CHECK(holds_array(folder.file("outputs"), three_times(here.run(e.values)[0])));
 
   SUBCASE("weights that are not this network's are refused, and so are damaged ones") {
-    const std::string good = content_of(files.weights);
+    const std::string good = support::file_text(files.weights);
     REQUIRE(good.size() > 1000);
     const auto refused = [&](const std::string& content) {
       std::ofstream(folder.file("bad"), std::ios::binary) << content;
@@ -186,7 +181,7 @@ TEST_CASE("an exported network computes in a C program what it computes here, bi
     }
     CHECK(refused(good + "x") == damaged);
     const test::CProgram other;
-    CHECK(refused(content_of(Example(text_network()).export_to(other.path()).weights)) == other_network);
+    CHECK(refused(support::file_text(Example(text_network()).export_to(other.path()).weights)) == other_network);
   }
 
   SUBCASE("other weights of the same network are taken") {
@@ -268,7 +263,7 @@ TEST_CASE("a network for 64-bit ARM computes the same under an emulator") {
   folder.write_main(program_for("image", "bias_add"));
   REQUIRE(compiles(folder, "aarch64-linux-gnu-gcc -static"));
   REQUIRE(result_of(folder, "", "qemu-aarch64 ") == 0);
-  const std::string bytes = content_of(folder.file("outputs"));
+  const std::string bytes = support::file_text(folder.file("outputs"));
   const reference::Array expected = networks::evaluate(e.network, e.values)[e.network.outputs[0]];
   REQUIRE(bytes.size() == 3 * expected.size_in_bytes());
   reference::Array last(expected.type(), expected.shape());

@@ -90,7 +90,7 @@ TEST_CASE("tasks apart, and labels that are missing") {
 }
 
 TEST_CASE("slopes are added to what is there") {
-  // Those of two programs by hand, above; the third has no label.
+  // The slopes are those of two programs by hand, above; the third has no label.
   const double missing = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> gradient{1, 2, 3};
   nn::loss_of<double>({.loss = nn::Loss::MeanSquared}, std::vector<double>{1, 0.5, 0},
