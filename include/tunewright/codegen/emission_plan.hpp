@@ -265,7 +265,7 @@ TUNEWRIGHT_INLINE bool EmissionPlan::decides_guards(const loops::Loop& loop) con
   const auto* s = body->size() == 1 ? std::get_if<loops::Statement>(&body->front().content) : nullptr;
   if (s == nullptr) return false;
   return std::any_of(s->guards.begin(), s->guards.end(), [&](const loops::Guard& guard) {
-    return guard.axis == loops::Guard::zero_term && guard.value.uses(loop.var) &&
+    return guard.axis == loops::Guard::padding && guard.value.uses(loop.var) &&
            std::any_of(straight.begin(), straight.end(), [&](loops::Var v) { return guard.value.uses(v); });
   });
 }
@@ -397,9 +397,8 @@ TUNEWRIGHT_INLINE void EmissionPlan::plan_statement(const loops::Statement& s, l
     plan.clamp_variables.push_back(stand_in);
   }
   // The read of a skipped term is known to be in bounds for the original coordinates, but not for clamped ones.
-  plan.loads_can_be_clamped = std::none_of(s.guards.begin(), s.guards.end(), [](const loops::Guard& guard) {
-    return guard.axis == loops::Guard::zero_term;
-  });
+  plan.loads_can_be_clamped = std::none_of(
+      s.guards.begin(), s.guards.end(), [](const loops::Guard& guard) { return guard.axis == loops::Guard::padding; });
   if (s.kind == loops::Statement::Kind::Initialise) return;
   program::visit(s.op->body, [&](const program::ExprNode& node) {
     if (node.op == program::Op::Index) {

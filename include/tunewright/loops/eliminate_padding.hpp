@@ -13,28 +13,35 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Padding elimination: skips the terms of sums that are zero because a factor is padding.
+/// Padding elimination: skips the terms of reductions that change nothing because they are padding.
 ///
 ///   sum += select(0 <= h + r - 1 && ..., x[h + r - 1, ..], 0) * w[r, ..]
 ///
 /// becomes a sum of products under guards. A guard is evaluated as soon as its variables are known, so it skips whole
-/// iterations of outer loops, and straight-line code omits the terms: the padding is neither stored nor multiplied.
+/// iterations of outer loops, and straight-line code omits the terms: the padding is neither stored nor multiplied. The
+/// same holds for a maximum over a window that is padded with minus infinity.
 namespace tunewright::loops {
 
-/// The condition under which `factor` may be nonzero, as values over the operator's axes that must not be negative;
-/// empty if it is not zero padding, or its condition has another form.
-[[nodiscard]] std::optional<std::vector<IndexExpr>> padding_conditions(const program::Expr& factor);
+/// The parts of a reduction's terms that can be padding: the factors of products that are summed, looking through
+/// conversions; the whole term of any other reduction.
+[[nodiscard]] std::vector<program::Expr> parts_of_term(const program::Expr& term, program::Combiner combiner);
 
-/// The guards under which `factor` of the terms of a sum in `s` may be nonzero; empty if it is not such padding.
+/// The condition under which `part` may change a reduction, as values over the operator's axes that must not be
+/// negative; empty if it is not padding with the identity of the combiner, zero for a sum, or its condition has
+/// another form.
+[[nodiscard]] std::optional<std::vector<IndexExpr>> padding_conditions(
+    const program::Expr& part, program::Combiner combiner = program::Combiner::Sum);
+
+/// The guards under which `part` of the terms of the reduction in `s` may change it; empty if it is not padding.
 [[nodiscard]] std::optional<std::vector<Guard>> padding_guards(const LoopNest& nest, const Statement& s,
-                                                               const program::Expr& factor);
+                                                               const program::Expr& part);
 
 namespace detail {
 
 /// The factors of a product, looking through conversions.
 void add_factors(const program::Expr& e, std::vector<program::Expr>& factors);
 
-/// A product in which the padded factors `paddings` are replaced by the values that they pad.
+/// A term in which the padded parts `paddings` are replaced by the values that they pad.
 [[nodiscard]] program::Expr unpadded(const program::Expr& e, const std::vector<const program::ExprNode*>& paddings);
 
 [[nodiscard]] std::shared_ptr<const program::Operator> without_padding(
@@ -62,7 +69,7 @@ class PaddingElimination {
 
 }  // namespace detail
 
-/// The operator with its factors read without padding, as if all guards held.
+/// The operator with the parts of its terms read without padding, as if all guards held.
 [[nodiscard]] std::shared_ptr<const program::Operator> without_padding(const program::Operator& op);
 
 /// Returns the nest with guards instead of padding. Results are unchanged, except that zero times an infinity or a NaN
@@ -75,10 +82,19 @@ class PaddingElimination {
 
 namespace tunewright::loops {
 
-TUNEWRIGHT_INLINE std::optional<std::vector<IndexExpr>> padding_conditions(const program::Expr& factor) {
+TUNEWRIGHT_INLINE std::vector<program::Expr> parts_of_term(const program::Expr& term, program::Combiner combiner) {
+  if (combiner != program::Combiner::Sum) return {term};
+  std::vector<program::Expr> factors;
+  detail::add_factors(term, factors);
+  return factors;
+}
+
+TUNEWRIGHT_INLINE std::optional<std::vector<IndexExpr>> padding_conditions(const program::Expr& part,
+                                                                           program::Combiner combiner) {
   using program::Op;
-  if (factor->op != Op::Select || factor->args[2]->op != Op::Constant || factor->args[2]->value != 0)
-    return std::nullopt;
+  if (part->op != Op::Select || part->args[2]->op != Op::Constant) return std::nullopt;
+  const double outside = part->args[2]->value;
+  if (outside != program::identity(combiner) && outside != program::identity(combiner, part->type)) return std::nullopt;
   std::vector<IndexExpr> values;
   const auto add = [&values](const auto& self, const program::Expr& e) -> bool {
     if (e->op == Op::And) return self(self, e->args[0]) && self(self, e->args[1]);
@@ -87,17 +103,17 @@ TUNEWRIGHT_INLINE std::optional<std::vector<IndexExpr>> padding_conditions(const
     values.push_back(e->args[1]->index - e->args[0]->index - (e->op == Op::Less ? 1 : 0));
     return true;
   };
-  if (!add(add, factor->args[0])) return std::nullopt;
+  if (!add(add, part->args[0])) return std::nullopt;
   return values;
 }
 
 TUNEWRIGHT_INLINE std::optional<std::vector<Guard>> padding_guards(const LoopNest& nest, const Statement& s,
-                                                                   const program::Expr& factor) {
-  const auto conditions = padding_conditions(factor);
+                                                                   const program::Expr& part) {
+  const auto conditions = padding_conditions(part, s.op->combiner);
   if (!conditions) return std::nullopt;
   std::vector<Guard> guards;
   for (const IndexExpr& condition : *conditions)
-    guards.push_back({over_loops(nest, s, condition), 0, true, false, Guard::zero_term});
+    guards.push_back({over_loops(nest, s, condition), 0, true, false, Guard::padding});
   return guards;
 }
 
@@ -146,17 +162,15 @@ TUNEWRIGHT_INLINE void PaddingElimination::run(Body& body) {
 }
 
 TUNEWRIGHT_INLINE void PaddingElimination::eliminate(Statement& s) {
-  if (s.kind != Statement::Kind::Update || s.op->combiner != program::Combiner::Sum) return;
-  std::vector<program::Expr> factors;
-  add_factors(s.op->body, factors);
+  if (s.kind != Statement::Kind::Update) return;
   std::vector<const program::ExprNode*> paddings;
   std::vector<Guard> guards;
-  for (const program::Expr& factor : factors) {
-    auto own = padding_guards(nest_, s, factor);
+  for (const program::Expr& part : parts_of_term(s.op->body, s.op->combiner)) {
+    auto own = padding_guards(nest_, s, part);
     if (!own ||
         std::any_of(own->begin(), own->end(), [this](const Guard& guard) { return differs_between_lanes(guard); }))
       continue;
-    paddings.push_back(factor.get());
+    paddings.push_back(part.get());
     guards.insert(guards.end(), std::make_move_iterator(own->begin()), std::make_move_iterator(own->end()));
   }
   if (paddings.empty()) return;
@@ -173,11 +187,9 @@ TUNEWRIGHT_INLINE void PaddingElimination::eliminate(Statement& s) {
 namespace tunewright::loops {
 
 TUNEWRIGHT_INLINE std::shared_ptr<const program::Operator> without_padding(const program::Operator& op) {
-  std::vector<program::Expr> factors;
-  detail::add_factors(op.body, factors);
   std::vector<const program::ExprNode*> paddings;
-  for (const program::Expr& factor : factors) {
-    if (padding_conditions(factor)) paddings.push_back(factor.get());
+  for (const program::Expr& part : parts_of_term(op.body, op.combiner)) {
+    if (padding_conditions(part, op.combiner)) paddings.push_back(part.get());
   }
   return detail::without_padding(op, paddings);
 }

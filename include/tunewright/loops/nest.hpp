@@ -105,8 +105,9 @@ struct Guard {
   /// Value of `axis` for guards against iterations of an inner split beyond its parent. They must hold even if a
   /// statement may overcompute, because another iteration computes the same point.
   static constexpr std::uint32_t no_axis = ~std::uint32_t{0};
-  /// Value of `axis` for a guard whose failure makes a term of a sum zero, see `eliminate_padding`.
-  static constexpr std::uint32_t zero_term = no_axis - 1;
+  /// Value of `axis` for a guard whose failure makes a term of a reduction padding, which changes nothing: see
+  /// `eliminate_padding`.
+  static constexpr std::uint32_t padding = no_axis - 1;
 };
 
 /// One store.

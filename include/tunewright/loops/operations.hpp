@@ -18,10 +18,10 @@ struct BodyOperations {
   double arithmetic = 0;      ///< additions, subtractions, multiplications and divisions of floats only
   bool multiply_add = false;  ///< the combiner's addition can be fused with the body's multiplication
   /// The simple operations that take no vectors if they do not differ between lanes: conditions of selections by
-  /// indices, which are computed once for all lanes, and selections that pad factors of a sum with zeros, which
-  /// `eliminate_padding` removes.
+  /// indices, which are computed once for all lanes, and selections that pad the terms of a reduction.
   double conditions = 0;
   std::uint64_t condition_axes = 0;  ///< axes that determine them, by bit; bit 63: any axis from the 64th on
+  bool skips_padding = false;        ///< `eliminate_padding` leaves out terms, and their conditions
   [[nodiscard]] double all() const noexcept { return simple + divisions + functions; }
   /// The number of simple operations if a multiply-add counts as one.
   [[nodiscard]] double simple_fused() const noexcept { return simple - (multiply_add ? 1 : 0); }
@@ -29,7 +29,8 @@ struct BodyOperations {
 
 namespace detail {
 
-void count_conditions(const program::Expr& body, bool in_sum, BodyOperations& count);
+/// `combiner` is `None` unless `body` is the term of an update.
+void count_conditions(const program::Expr& body, program::Combiner combiner, BodyOperations& count);
 
 }  // namespace detail
 
@@ -44,7 +45,7 @@ void count_conditions(const program::Expr& body, bool in_sum, BodyOperations& co
 
 namespace tunewright::loops::detail {
 
-TUNEWRIGHT_INLINE void count_conditions(const program::Expr& body, bool in_sum, BodyOperations& count) {
+TUNEWRIGHT_INLINE void count_conditions(const program::Expr& body, program::Combiner combiner, BodyOperations& count) {
   using program::Op;
   program::visit(body, [&](const program::ExprNode& node) {
     if (node.op != Op::Select) return;
@@ -60,11 +61,12 @@ TUNEWRIGHT_INLINE void count_conditions(const program::Expr& body, bool in_sum, 
     count.conditions += own.conditions;
     count.condition_axes |= own.condition_axes;
   });
-  if (!in_sum) return;
-  std::vector<program::Expr> factors;
-  add_factors(body, factors);
-  for (const program::Expr& factor : factors)
-    if (padding_conditions(factor)) ++count.conditions;  // the selection
+  if (combiner == program::Combiner::None) return;
+  for (const program::Expr& part : parts_of_term(body, combiner)) {
+    if (!padding_conditions(part, combiner)) continue;
+    ++count.conditions;  // the selection
+    count.skips_padding = true;
+  }
 }
 
 }  // namespace tunewright::loops::detail
@@ -96,13 +98,14 @@ TUNEWRIGHT_INLINE BodyOperations operations(const Statement& statement) {
         node.op == Op::Add || node.op == Op::Subtract || node.op == Op::Multiply || node.op == Op::Divide;
     if (counts && program::is_float(node.type)) ++count.arithmetic;
   });
-  const bool sum = statement.kind == Statement::Kind::Update && op.combiner == program::Combiner::Sum;
-  if (statement.kind == Statement::Kind::Update) {
+  const bool update = statement.kind == Statement::Kind::Update;
+  if (update) {
+    const bool sum = op.combiner == program::Combiner::Sum;
     ++count.simple;
     if ((sum || op.combiner == program::Combiner::Product) && program::is_float(op.type)) ++count.arithmetic;
     count.multiply_add = sum && body->op == Op::Multiply;
   }
-  detail::count_conditions(body, sum, count);
+  detail::count_conditions(body, update ? op.combiner : program::Combiner::None, count);
   return count;
 }
 

@@ -105,7 +105,7 @@ TUNEWRIGHT_INLINE bool Partition::skips_terms_only_inside(const Node& node) cons
   const Statement* guarded = only_statement(node);
   return guarded != nullptr && is_innermost(node) && !can_hold(worst_case(node, *guarded)) &&
          std::any_of(guarded->guards.begin(), guarded->guards.end(),
-                     [](const Guard& guard) { return guard.axis == Guard::zero_term; });
+                     [](const Guard& guard) { return guard.axis == Guard::padding; });
 }
 
 TUNEWRIGHT_INLINE std::vector<Guard> Partition::conditions_for(const Node& node) const {

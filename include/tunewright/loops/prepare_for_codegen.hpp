@@ -9,7 +9,7 @@
 namespace tunewright::loops {
 
 /// The nest from which code for CPUs is generated, after five passes: separate the last terms of sums that lanes do not
-/// divide, skip terms of sums that are zero because of padding, trim the last tiles of axes that tiles do not divide,
+/// divide, skip terms of reductions that are padding, trim the last tiles of axes that tiles do not divide,
 /// remove guards of statements that may overcompute, and separate interior tiles, which need no guards, from those at
 /// the boundary. The simulated machine and the drafts use the same nest, because they estimate that code.
 [[nodiscard]] LoopNest prepare_for_codegen(LoopNest nest);

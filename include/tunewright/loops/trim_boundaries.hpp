@@ -143,7 +143,7 @@ TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::find_e
 TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::edge_of(const Guard& guard,
                                                                                   const std::vector<const Loop*>& loops,
                                                                                   bool may_overcompute) const {
-  if (guard.axis == Guard::zero_term || guard.below || !guard.above) return std::nullopt;
+  if (guard.axis == Guard::padding || guard.below || !guard.above) return std::nullopt;
   Edge edge{guard, 0, guard.value};
   const Loop* of_tile = nullptr;
   for (const Loop* loop : loops) {

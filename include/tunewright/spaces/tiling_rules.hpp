@@ -38,9 +38,9 @@ struct MayInline {
   }
 };
 
-/// May inline zero padding into sums of products: terms with a zero are then skipped (`loops::eliminate_padding`), and
-/// the padded tensor is not stored. An instruction of several rows needs the padded tensor, because its rows lack
-/// different terms. Not in Ansor.
+/// May inline padding into reductions that it does not change, such as zeros in sums of products and minus infinity in
+/// maxima: such terms are then skipped (`loops::eliminate_padding`), and the padded tensor is not stored. An
+/// instruction of several rows needs the padded tensor, because its rows lack different terms. Not in Ansor.
 struct MayInlinePadding {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
@@ -48,7 +48,7 @@ struct MayInlinePadding {
   }
 
  private:
-  static bool may_leave_out(const Stage& reader, TensorId padding);
+  static bool may_leave_out(const Stage& reader, const Stage& padding, TensorId id);
 };
 
 /// A copy made by `cache_operands` is already scheduled.
@@ -125,16 +125,18 @@ TUNEWRIGHT_INLINE Answer MayInline::meets(const Derivation& d, TensorId id, cons
 
 TUNEWRIGHT_INLINE Answer MayInlinePadding::meets(const Derivation& d, TensorId id, const Target&) const {
   const State& state = d.builder.state();
-  if (!may_disappear(state, id) || !pads_with_zeros(*state.stages[id].op)) return Answer::Skip;
+  const Stage& padding = state.stages[id];
+  if (!may_disappear(state, id) || !is_padding(*padding.op)) return Answer::Skip;
   const std::vector<TensorId> all = readers(state, id);
-  return std::all_of(all.begin(), all.end(), [&](TensorId reader) { return may_leave_out(state.stages[reader], id); })
+  return std::all_of(all.begin(), all.end(),
+                     [&](TensorId reader) { return may_leave_out(state.stages[reader], padding, id); })
              ? Answer::Apply
              : Answer::Skip;
 }
 
-TUNEWRIGHT_INLINE bool MayInlinePadding::may_leave_out(const Stage& reader, TensorId padding) {
+TUNEWRIGHT_INLINE bool MayInlinePadding::may_leave_out(const Stage& reader, const Stage& padding, TensorId id) {
   const schedule::TensorIntrinsic* intrinsic = reader.tensorized.intrinsic;
-  return sums_products_of(*reader.op, padding) && (intrinsic == nullptr || intrinsic->m == 1);
+  return skips_padding(*reader.op, *padding.op, id) && (intrinsic == nullptr || intrinsic->m == 1);
 }
 
 TUNEWRIGHT_INLINE Answer SkipScheduled::meets(const Derivation& d, TensorId id, const Target&) const {

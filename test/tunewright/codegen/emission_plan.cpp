@@ -61,7 +61,7 @@ TEST_CASE("a limit of unrolling leaves loops around conditions alone, whatever a
   };
   CHECK(kind_around(assign()) == loops::LoopKind::Unrolled);
   CHECK(kind_around(assign({{i, 7, false, true, 0}})) == loops::LoopKind::Serial);
-  CHECK(kind_around(assign({{i, 7, false, true, loops::Guard::zero_term}})) == loops::LoopKind::Serial);
+  CHECK(kind_around(assign({{i, 7, false, true, loops::Guard::padding}})) == loops::LoopKind::Serial);
   loops::Branch branch;
   branch.then = {assign()};
   CHECK(kind_around(branch) == loops::LoopKind::Unrolled);

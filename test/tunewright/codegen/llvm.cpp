@@ -186,7 +186,7 @@ TEST_CASE("padded, strided and dilated convolutions in tiles that do not divide 
       INFO(loops::to_string(nest));
       const loops::LoopNest skipped = loops::eliminate_padding(nest);
       const auto& guards = update_of(skipped.body)->guards;
-      const auto skips = [](const loops::Guard& guard) { return guard.axis == loops::Guard::zero_term; };
+      const auto skips = [](const loops::Guard& guard) { return guard.axis == loops::Guard::padding; };
       REQUIRE(std::any_of(guards.begin(), guards.end(), skips));
       REQUIRE_FALSE(std::all_of(guards.begin(), guards.end(), skips));
       for_each_isa([&](codegen::LlvmCompiler& compiler) {

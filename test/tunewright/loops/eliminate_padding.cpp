@@ -71,7 +71,59 @@ TEST_CASE("what is left out does not matter, not even if it is no number") {
   CHECK(run(loops::eliminate_padding(plain), {1, 2, 3}, {infinity, 1, 1}) == Values{3, infinity, infinity});
 }
 
-TEST_CASE("guards that the lanes of a vector do not share stay a select; so do maxima") {
+/// y[i] = the combination over r of x[i + r - 1], where x has three elements and `outside` around. Tensors: x, padded, y.
+loops::LoopNest window(program::Combiner combiner, double outside,
+                       program::ScalarType type = program::ScalarType::Float32) {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {3}, type);
+  const auto around = ops::pad(*g, x, {.before = {1}, .after = {1}, .value = outside, .name = "padded"});
+  g->reduce("y", {{"i", 3}}, {{"r", 3}}, combiner, [&](auto i, auto r) { return around(i[0] + r[0]); });
+  ScheduleBuilder s(g);
+  s.compute_inline(1);
+  return loops::lower(s.schedule());
+}
+
+TEST_CASE("a window that is padded with the identity of its reduction becomes guards of the term") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto skipped = [](const loops::LoopNest& nest) { return loops::eliminate_padding(nest); };
+  CHECK(loops::to_string(skipped(window(program::Combiner::Max, -infinity))) ==
+        "kernel(x: float32[3], out y: float32[3])\n"
+        "  for i in 0..3:\n"
+        "    y[i] = -inf\n"
+        "    for r in 0..3 reduction:\n"
+        "      y[i] max= x[i + r - 1]  if 0 <= i + r - 1 and 0 <= -i - r + 3\n");
+  struct Case {
+    program::Combiner combiner;
+    double outside;
+    program::ScalarType type;
+    Values expected;
+  };
+  for (const Case& c : {Case{program::Combiner::Max, -infinity, program::ScalarType::Float32, {-2, -2, -4}},
+                        Case{program::Combiner::Max, -128, program::ScalarType::Int8, {-2, -2, -4}},
+                        Case{program::Combiner::Min, infinity, program::ScalarType::Float32, {-7, -7, -7}},
+                        Case{program::Combiner::Product, 1, program::ScalarType::Float32, {14, -56, 28}},
+                        Case{program::Combiner::Sum, 0, program::ScalarType::Float32, {-9, -13, -11}}}) {
+    const loops::LoopNest plain = window(c.combiner, c.outside, c.type), nest = skipped(plain);
+    CHECK(loops::to_string(nest).find("select") == std::string::npos);
+    for (const loops::LoopNest* each : {&plain, &nest}) {
+      std::vector<Values> arguments{{-2, -7, -4}, Values(3)};
+      loops::interpret(*each, arguments);
+      CHECK(arguments.back() == c.expected);
+    }
+  }
+}
+
+TEST_CASE("a window that is padded with another value is read as it is") {
+  for (const auto& [combiner, outside] :
+       {std::pair{program::Combiner::Max, 0.0}, std::pair{program::Combiner::Max, 1e300},
+        std::pair{program::Combiner::Min, 0.0}, std::pair{program::Combiner::Product, 0.0},
+        std::pair{program::Combiner::Sum, 1.0}}) {
+    const loops::LoopNest nest = window(combiner, outside, program::ScalarType::Float64);
+    CHECK(loops::to_string(loops::eliminate_padding(nest)) == loops::to_string(nest));
+  }
+}
+
+TEST_CASE("guards that the lanes of a vector do not share stay a select; so do maxima of zeros") {
   ScheduleBuilder lanes(smoothing());
   lanes.compute_inline(padded);
   lanes.reorder(y, {1, 0});

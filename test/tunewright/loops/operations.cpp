@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <variant>
 
@@ -52,6 +53,25 @@ TEST_CASE("padding of a factor: comparisons, what joins them, and the choice, de
   CHECK(found.simple == 6);
   CHECK(found.conditions == 4);
   CHECK(found.condition_axes == 0b101);  // axes i, c, r
+  CHECK(found.skips_padding);
+}
+
+TEST_CASE("a maximum skips what is padded with minus infinity, and not what is padded with zero") {
+  for (const double outside : {-std::numeric_limits<double>::infinity(), 0.0}) {
+    program::ComputeGraph g;
+    const auto x = g.input("x", {3});
+    const auto padded =
+        program::operators::pad(g, x, {.before = {1}, .after = {1}, .value = outside, .name = "padded"});
+    loops::Statement statement;
+    statement.kind = loops::Statement::Kind::Update;
+    program::Operator largest = g.op(padded.id);
+    largest.combiner = program::Combiner::Max;
+    statement.op = std::make_shared<program::Operator>(largest);
+    const loops::BodyOperations found = loops::operations(statement);
+    CHECK(found.skips_padding == (outside != 0));
+    CHECK(found.conditions == (outside != 0 ? 4 : 3));  // the selection disappears too
+    CHECK(found.simple == 5);                           // and the maximum itself
+  }
 }
 
 TEST_CASE("conditions on indices are counted apart from their selection, conditions on data are not") {

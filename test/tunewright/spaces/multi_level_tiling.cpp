@@ -22,6 +22,7 @@
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/normalization.hpp"
+#include "tunewright/program/operators/pad.hpp"
 #include "tunewright/program/operators/pool.hpp"
 #include "tunewright/program/operators/reduce.hpp"
 #include "tunewright/program/operators/softmax.hpp"
@@ -254,8 +255,8 @@ TEST_CASE("conv2d: as matmul, over four spatial axes") {
   CHECK(counts<schedule::FollowSplit>(sketches) == Counts{0, 4, 4});
 }
 
-TEST_CASE("conv2d with padding: zeros stored, or left out of the sums") {
-  const auto inlined = [](program::ScalarType type, const auto& stage_after_padding) {
+TEST_CASE("padding: stored, or left out of what it does not change") {
+  const auto inlined = [](program::ScalarType type, const auto& stage_after_padding, program::TensorId padded = 1) {
     const MultiLevelTiling space;
     const Task task = task_of([&](auto& g) {
       const auto x = g.input("x", {1, 16, 16, 8}, type);
@@ -263,9 +264,9 @@ TEST_CASE("conv2d with padding: zeros stored, or left out of the sums") {
     });
     Counts all;
     for (const schedule::Schedule& sketch : space.sketches(task)) {
-      all.push_back(std::count_if(sketch.steps.begin(), sketch.steps.end(), [](const schedule::Step& step) {
+      all.push_back(std::count_if(sketch.steps.begin(), sketch.steps.end(), [&](const schedule::Step& step) {
         const auto* location = std::get_if<schedule::ComputeLocation>(&step);
-        return location != nullptr && location->stage == 2 && location->choices.size() == 1 &&
+        return location != nullptr && location->stage == padded && location->choices.size() == 1 &&
                location->choices[0].kind == schedule::Location::Kind::Inline;
       }));
     }
@@ -275,9 +276,17 @@ TEST_CASE("conv2d with padding: zeros stored, or left out of the sums") {
   const auto convolution = [](auto& g, const auto& x) {
     ops::conv2d(g, x, g.constant("w", {3, 3, 8, 16}, x.type), {.padding = 1});
   };
-  CHECK(inlined(program::ScalarType::Float32, convolution) == Counts{0, 0, 0, 1, 1, 1});
-  CHECK(inlined(program::ScalarType::BFloat16, convolution) == Counts{0, 0, 0, 1, 1, 1});  // sums of casts
-  CHECK(inlined(program::ScalarType::Int8, convolution) == Counts{0, 0, 0, 1, 1, 1});
+  CHECK(inlined(program::ScalarType::Float32, convolution, 2) == Counts{0, 0, 0, 1, 1, 1});
+  CHECK(inlined(program::ScalarType::BFloat16, convolution, 2) == Counts{0, 0, 0, 1, 1, 1});  // sums of casts
+  CHECK(inlined(program::ScalarType::Int8, convolution, 2) == Counts{0, 0, 0, 1, 1, 1});
+  const auto largest = [](auto& g, const auto& x) { ops::max_pool2d(g, x, {.kernel = 3, .padding = 1}); };
+  CHECK(inlined(program::ScalarType::Float32, largest) == Counts{0, 1});
+  CHECK(inlined(program::ScalarType::Int8, largest) == Counts{0, 1});
+  const auto largest_above_zero = [](auto& g, const auto& x) {
+    const auto padded = ops::pad(g, x, {.before = {0, 1, 1, 0}, .after = {0, 1, 1, 0}, .name = "padded"});
+    ops::max_pool2d(g, padded, {.kernel = 3});
+  };
+  CHECK(inlined(program::ScalarType::Float32, largest_above_zero) == Counts{0});
 }
 
 /// The stages that are computed in a loop of the last one.

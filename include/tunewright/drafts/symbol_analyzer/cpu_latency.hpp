@@ -28,8 +28,8 @@ struct Roof {
 ///   registers   vectors of the innermost unrolled and vectorized tile; operands are loaded once if it fits, and its
 ///               accumulators are loaded and stored each time the surrounding loops that do not move them are entered;
 ///               terms of unrolled sums share the elements that they have in common while registers can hold them
-///   operations  those of the body; conditions that all lanes share are computed once per tile, and the padding of sums
-///               is skipped by `loops::eliminate_padding`
+///   operations  those of the body; conditions that all lanes share are computed once per tile, and the padding of
+///               reductions is skipped by `loops::eliminate_padding`
 ///   tile        maximum of computing, loading and waiting for earlier sums + (1 - overlap) * the others + storing;
 ///               tiles at the end of an axis have the remaining rows
 ///   L1, L2, L3  the data that the first loop whose footprint does not fit touches, each time it is entered; nothing if

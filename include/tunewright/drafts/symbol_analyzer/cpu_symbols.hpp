@@ -189,7 +189,7 @@ TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSumm
   }
   const double conditions = shared_conditions(statement.operations);
   s.operations = statement.operations.simple_fused() - conditions;
-  if (!update || (*statement.op)->combiner != program::Combiner::Sum) s.conditions = conditions;
+  if (!statement.operations.skips_padding) s.conditions = conditions;
   const std::size_t first = update && s.fits && footprint_.has_sum_of_axes() ? unrolled_from(s, tile) : tile;
   for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1))
     s.loaded_vectors += s.fits ? shared_vectors(a, s, first, tile) : s.tile_vectors;

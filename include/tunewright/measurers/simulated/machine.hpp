@@ -185,7 +185,7 @@ class Machine {
   [[nodiscard]] static std::vector<loops::Guard> guards_of_terms(const loops::Statement& s) {
     std::vector<loops::Guard> guards;
     std::copy_if(s.guards.begin(), s.guards.end(), std::back_inserter(guards),
-                 [](const loops::Guard& guard) { return guard.axis == loops::Guard::zero_term; });
+                 [](const loops::Guard& guard) { return guard.axis == loops::Guard::padding; });
     return guards;
   }
 

@@ -83,12 +83,13 @@ struct PointReader {
 /// if it is not inlined); empty if there is none.
 [[nodiscard]] std::optional<PointReader> point_reader(const State& state, TensorId id);
 
-/// Whether an operator equals its operand inside ranges and zero outside, in a form for which
-/// `loops::eliminate_padding` can skip the zeros in sums.
-[[nodiscard]] bool pads_with_zeros(const program::Operator& op);
+/// Whether an operator equals its operand inside ranges and a constant outside.
+[[nodiscard]] bool is_padding(const program::Operator& op);
 
-/// Whether an operator sums products with, or elements of, `id`, converted or not.
-[[nodiscard]] bool sums_products_of(const program::Operator& op, TensorId id);
+/// Whether what `padding` adds to its operand changes nothing of the reduction `reader`, in a form for which
+/// `loops::eliminate_padding` can skip it: zeros in sums of products with, or elements of, `id`, which is padded by
+/// `padding`, converted or not; the identity of the combiner in other reductions of these elements.
+[[nodiscard]] bool skips_padding(const program::Operator& reader, const program::Operator& padding, TensorId id);
 
 /// Whether a read is worth a cache: some element is read for several values of the spatial axes.
 [[nodiscard]] bool is_reused(const program::Operator& op, const std::vector<program::IndexExpr>& access);
@@ -228,19 +229,21 @@ TUNEWRIGHT_INLINE std::optional<PointReader> point_reader(const State& state, Te
   return found;
 }
 
-TUNEWRIGHT_INLINE bool pads_with_zeros(const program::Operator& op) {
+TUNEWRIGHT_INLINE bool is_padding(const program::Operator& op) {
   if (!op.body || op.has_reduction() || op.body->op != program::Op::Select) return false;
-  return op.body->args[1]->op == program::Op::Load && loops::padding_conditions(op.body).has_value();
+  return op.body->args[1]->op == program::Op::Load && op.body->args[2]->op == program::Op::Constant;
 }
 
-TUNEWRIGHT_INLINE bool sums_products_of(const program::Operator& op, TensorId id) {
-  if (op.combiner != program::Combiner::Sum) return false;
+TUNEWRIGHT_INLINE bool skips_padding(const program::Operator& op, const program::Operator& padding, TensorId id) {
+  if (op.combiner == program::Combiner::None || !loops::padding_conditions(padding.body, op.combiner)) return false;
+  const bool sum = op.combiner == program::Combiner::Sum;
   const auto is_read = [&](const program::Expr& e) {
-    const program::ExprNode& node = e->op == program::Op::Cast ? *e->args[0] : *e;
+    const program::ExprNode& node = sum && e->op == program::Op::Cast ? *e->args[0] : *e;
     return node.op == program::Op::Load && node.tensor == id;
   };
   const program::Expr& body = op.body;
-  return is_read(body) || (body->op == program::Op::Multiply && (is_read(body->args[0]) || is_read(body->args[1])));
+  return is_read(body) ||
+         (sum && body->op == program::Op::Multiply && (is_read(body->args[0]) || is_read(body->args[1])));
 }
 
 TUNEWRIGHT_INLINE bool is_reused(const program::Operator& op, const std::vector<program::IndexExpr>& access) {
