@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -27,6 +28,11 @@ struct EmissionPlanOptions {
   std::int64_t max_guarded_instances =
       512;  ///< limit of statements for unrolling reductions that decide guards of straight-line code
   std::int64_t max_unrolled_chunks = 16;  ///< limit of vectors for unrolling a vectorised loop; longer ones stay loops
+  std::int64_t max_iterations_per_step = 4;  ///< of a reduction loop that stays a loop
+  /// Limit of statements for more than one iteration per step. Tiles of more statements than a quarter spend little on
+  /// counting, and LLVM runs out of registers for several iterations of those that fill 32 registers.
+  std::int64_t max_instances_per_step = 64;
+  std::int64_t max_bytes_per_step = 2048;  ///< limit of what a load moves by in a step of more than one iteration
 };
 
 /// A nest whose loop kinds are those that a CPU executes: Serial, Parallel (only outermost), Vectorized, Unrolled.
@@ -63,6 +69,13 @@ class EmissionPlan {
   /// Whether the loop becomes straight-line code.
   [[nodiscard]] bool is_static(const loops::Loop& loop) const;
 
+  /// The number of consecutive iterations of a serial loop that one step of the emitted loop executes, as straight-line
+  /// code. Reductions take several: counting and branching are up to four instructions, which delay others where nearly
+  /// every slot is needed, as on a core that a neighbour shares. Loads that walk down a matrix with long rows remain in
+  /// steps of one iteration, because prefetchers follow the distance between executions of one instruction, up to half
+  /// a page.
+  [[nodiscard]] std::int64_t iterations_per_step(const loops::Loop& loop) const;
+
   /// Whether the target has the tensor instruction of the loop.
   [[nodiscard]] bool has_instruction(const loops::Loop& loop) const;
 
@@ -74,6 +87,7 @@ class EmissionPlan {
     std::int64_t targets = 1;    ///< maximum number of vectors that one statement writes
     bool straight = true;        ///< no loop remains
     bool guarded = false;        ///< some statement has conditions, including those of skipped terms
+    bool tensors = false;        ///< some loop is a tensor instruction
   };
 
   /// Sets the kinds of all loops in `body`, innermost first. `unroll_limit` is the limit of the surrounding loops.
@@ -84,6 +98,9 @@ class EmissionPlan {
   /// Whether guards of skipped terms depend on the loop together with inner loops that become straight-line code: for a
   /// known value of the loop, most of these guards are decided at compile time.
   [[nodiscard]] bool decides_guards(const loops::Loop& loop) const;
+
+  /// Reduces iterations per step so that no load moves further than `max_bytes_per_step`.
+  void limit_steps();
 
   [[nodiscard]] std::size_t widest_operand(const loops::Statement& s) const;
 
@@ -120,6 +137,7 @@ class EmissionPlan {
   loops::Var chunk_variable_ = 0;
   std::unordered_map<const loops::Statement*, loops::IndexExpr> target_offsets_;
   std::unordered_map<const loops::Statement*, StatementPlan> statements_;
+  std::unordered_map<const loops::Loop*, std::int64_t> iterations_per_step_;  ///< where more than one
   mutable std::unordered_map<const program::Operator*, std::size_t> widest_operands_;
 };
 
@@ -142,6 +160,7 @@ TUNEWRIGHT_INLINE EmissionPlan::EmissionPlan(const loops::LoopNest& nest, const 
   find_masked(nest_.body);
   (void)settle(nest_.body, 0, false);
   plan_statements(nest_.body, no_variable);
+  limit_steps();
 }
 
 TUNEWRIGHT_INLINE std::int64_t EmissionPlan::lanes(const loops::Body& body) const {
@@ -175,6 +194,11 @@ TUNEWRIGHT_INLINE bool EmissionPlan::is_static(const loops::Loop& loop) const {
          static_cast<std::int64_t>(chunks(loop).size()) <= options_.max_unrolled_chunks;
 }
 
+TUNEWRIGHT_INLINE std::int64_t EmissionPlan::iterations_per_step(const loops::Loop& loop) const {
+  const auto found = iterations_per_step_.find(&loop);
+  return found == iterations_per_step_.end() ? 1 : found->second;
+}
+
 TUNEWRIGHT_INLINE bool EmissionPlan::has_instruction(const loops::Loop& loop) const {
   if (loop.intrinsic == nullptr) return false;
   const auto kind = loop.intrinsic->m == 1 ? loops::LoopKind::Vectorized : loops::LoopKind::Serial;
@@ -195,6 +219,7 @@ TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Body& body, st
     total.targets = std::max(total.targets, part.targets);
     total.straight = total.straight && part.straight;
     total.guarded = total.guarded || part.guarded;
+    total.tensors = total.tensors || part.tensors;
   };
   for (loops::Node& node : body) {
     if (auto* loop = std::get_if<loops::Loop>(&node.content)) {
@@ -224,7 +249,7 @@ TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Loop& loop, st
   unroll_limit = std::max(unroll_limit, loop.unroll_limit);
   Shape shape = settle(loop.body, unroll_limit, inside_parallel || loop.kind == LoopKind::Parallel);
   if (count == 1) return shape;
-  if (has_instruction(loop)) return {.instances = 1, .guarded = shape.guarded};
+  if (has_instruction(loop)) return {.instances = 1, .guarded = shape.guarded, .tensors = true};
   bool moves = false;
   loops::for_each_statement(loop.body,
                             [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
@@ -249,6 +274,11 @@ TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Loop& loop, st
   if (loop.kind == LoopKind::Vectorized && is_static(loop)) {
     return repeat(static_cast<std::int64_t>(chunks(loop).size()));
   }
+  if (loop.kind == LoopKind::Serial && loop.reduction && shape.straight && !shape.guarded && !shape.tensors) {
+    const std::int64_t iterations = std::min(options_.max_iterations_per_step, count);
+    if (iterations > 1 && shape.instances * iterations <= options_.max_instances_per_step)
+      iterations_per_step_.emplace(&loop, iterations);
+  }
   shape.straight = false;
   return shape;
 }
@@ -268,6 +298,18 @@ TUNEWRIGHT_INLINE bool EmissionPlan::decides_guards(const loops::Loop& loop) con
     return guard.axis == loops::Guard::padding && guard.value.uses(loop.var) &&
            std::any_of(straight.begin(), straight.end(), [&](loops::Var v) { return guard.value.uses(v); });
   });
+}
+
+TUNEWRIGHT_INLINE void EmissionPlan::limit_steps() {
+  for (auto& [loop, iterations] : iterations_per_step_) {
+    std::int64_t furthest = 1;
+    loops::for_each_statement(loop->body, [&](const loops::Statement& s) {
+      for (const auto& [node, access] : of(s).loads)
+        furthest = std::max(furthest, std::abs(access.offset.coefficient(loop->var)) *
+                                          static_cast<std::int64_t>(program::size_in_bytes(node->type)));
+    });
+    iterations = std::clamp<std::int64_t>(options_.max_bytes_per_step / furthest, 1, iterations);
+  }
 }
 
 TUNEWRIGHT_INLINE std::size_t EmissionPlan::widest_operand(const loops::Statement& s) const {

@@ -120,6 +120,9 @@ TUNEWRIGHT_INLINE std::uint64_t stable_hash(const CompileOptions& options) {
       .add(options.plan.max_unrolled_instances)
       .add(options.plan.max_guarded_instances)
       .add(options.plan.max_unrolled_chunks)
+      .add(options.plan.max_iterations_per_step)
+      .add(options.plan.max_instances_per_step)
+      .add(options.plan.max_bytes_per_step)
       .value();
 }
 

@@ -69,6 +69,43 @@ TEST_CASE("a limit of unrolling leaves loops around conditions alone, whatever a
   CHECK(kind_around(branch) == loops::LoopKind::Serial);
 }
 
+TEST_CASE("a reduction that stays a loop takes several iterations a step, unless they are long or far apart") {
+  struct Sum {
+    std::int64_t terms = 10;       // y[i] = sum over k of x[k, i]
+    std::int64_t unrolled = 1;     // points i, all in registers
+    std::int64_t row_bytes = 128;  // of x
+    bool guarded = false;
+  };
+  const auto iterations = [](const Sum& sum, const codegen::EmissionPlanOptions& options = {}) {
+    program::ComputeGraph g;
+    const auto x = g.input("x", {sum.terms, sum.row_bytes / 4});
+    const auto y = g.reduce("y", {{"i", sum.unrolled}}, {{"k", sum.terms}}, program::Combiner::Sum,
+                            [&](auto i, auto k) { return x(k[0], i[0]); });
+    test::NestBuilder b(g);
+    const loops::Var k = b.var("k", sum.terms), i = b.var("i", sum.unrolled);
+    const auto point = loops::IndexExpr::variable(i), term = loops::IndexExpr::variable(k);
+    std::vector<loops::Guard> guards;
+    if (sum.guarded) guards.push_back({term, sum.terms - 1, false, true, 1});
+    b.nest.body = {test::NestBuilder::loop(k, loops::LoopKind::Serial,
+                                           {test::NestBuilder::loop(i, loops::LoopKind::Unrolled,
+                                                                    {b.statement(loops::Statement::Kind::Update, y.id,
+                                                                                 {point, term}, std::move(guards))})},
+                                           true)};
+    const codegen::EmissionPlan plan(b.nest, Target{}, options);
+    return plan.iterations_per_step(std::get<loops::Loop>(plan.nest().body.at(0).content));
+  };
+  CHECK(iterations({}) == 4);
+  CHECK(iterations({.terms = 3}) == 3);
+  CHECK(iterations({.unrolled = 16}) == 4);  // 64 statements
+  CHECK(iterations({.unrolled = 17}) == 1);  // 68
+  CHECK(iterations({.row_bytes = 512}) == 4);
+  CHECK(iterations({.row_bytes = 516}) == 3);  // 4 would move by 2064 bytes
+  CHECK(iterations({.row_bytes = 2048}) == 1);
+  CHECK(iterations({.guarded = true}) == 1);
+  CHECK(iterations({}, {.max_iterations_per_step = 1}) == 1);
+  CHECK(iterations({}, {.max_iterations_per_step = 10}) == 10);
+}
+
 TEST_CASE("what is left of a vectorised loop is one vector with idle lanes, where these can be masked") {
   using Widths = std::vector<std::pair<std::int64_t, std::int64_t>>;  // lanes, and how many are active
   const auto widths = [](Isa isa, std::int64_t extent, bool sums, std::int64_t step = 1) {

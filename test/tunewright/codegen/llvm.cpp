@@ -245,11 +245,11 @@ TEST_CASE("a register tile stays in registers") {
   const loops::LoopNest nest = tiled_matmul(g, LoopKind::Unrolled, 32);
   const std::string ir = compiler.to_llvm_ir(nest);
   CHECK(count(ir, "alloca") == 0);
-  CHECK(count(ir, "store <16 x float>") == 8);   // the copy, once an element
-  CHECK(count(ir, "= load <16 x float>") == 2);  // a row of B, once a step
-  CHECK(count(ir, "= load float") == 4);         // a column of A
+  CHECK(count(ir, "store <16 x float>") == 8);       // the copy, once an element
+  CHECK(count(ir, "= load <16 x float>") == 4 * 2);  // a row of B, once an iteration, of which a step has four
+  CHECK(count(ir, "= load float") == 4 * 4);         // a column of A
   const std::string assembly = compiler.to_assembly(nest);
-  CHECK(count(assembly, "vfmadd") == 8);
+  CHECK(count(assembly, "vfmadd") == 4 * 8);
   if (__builtin_cpu_supports("avx512f")) CHECK(test::compiled_error(nest, compiler) < 1e-6);
 }
 
@@ -355,6 +355,17 @@ TEST_CASE("quotients and remainders of vectorised loops") {
     const auto range = [](program::Var) { return program::Range{0, 59}; };
     return x(IndexExpr::quotient(i[0], 12, range), IndexExpr::remainder(i[0], 12, range)) +
            x(IndexExpr::remainder(i[0], 5, range), IndexExpr::quotient(i[0], 5, range));
+  });
+  check_all_kinds(g);
+}
+
+TEST_CASE("quotients and remainders of a reduction that takes several iterations a step, and one that is left") {
+  program::ComputeGraph g;
+  const auto x = g.input("x", {5, 3});
+  g.reduce("y", {{"i", 2}}, {{"k", 13}}, Combiner::Sum, [&](auto i, auto k) {
+    const auto range = [](program::Var) { return program::Range{0, 14}; };
+    const IndexExpr at = i[0] + k[0];
+    return x(IndexExpr::quotient(at, 3, range), IndexExpr::remainder(at, 3, range));
   });
   check_all_kinds(g);
 }

@@ -13,7 +13,7 @@ namespace tunewright::codegen::llvm_backend {
 struct Binding {
   enum class Kind : std::uint8_t { None, Constant, Scalar, Lanes };
   Kind kind = Kind::None;
-  std::int64_t constant = 0;     ///< of Constant: the value; of Lanes: the value in the first lane
+  std::int64_t constant = 0;     ///< of Constant: the value; of Scalar: added to `value`; of Lanes: in the first lane
   llvm::Value* value = nullptr;  ///< of Scalar; a Lanes binding with `chunked` starts at chunk variable * lanes
   bool chunked = false;
   unsigned depth = 0;  ///< number of surrounding loops; outer terms are summed first, so that they can be hoisted

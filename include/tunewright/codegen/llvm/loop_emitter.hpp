@@ -157,7 +157,6 @@ class LoopEmitter {
   void emit_iterations(const loops::Loop& loop) {
     if (plan_.has_instruction(loop) && (tile_registers_.emit(loop) || tensors_.emit(loop))) return;
     if (tensors_.emit_interleaved(loop) || transposed_copies_.emit(loop)) return;
-    const std::int64_t extent = plan_.extent(loop.var);
     if (plan_.is_static(loop)) {
       for_each_binding(context_, loop, [&] { emit_body(loop.body); });
     } else if (loop.kind == loops::LoopKind::Vectorized) {
@@ -165,15 +164,35 @@ class LoopEmitter {
     } else if (loop.kind == loops::LoopKind::Parallel) {
       emit_parallel(loop);
     } else {
-      emit_serial(loop.var, builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(extent)),
-                  [&] { emit_body(loop.body); });
+      emit_steps(loop);
     }
   }
 
-  /// A loop that is executed at least once, unless `may_be_empty`.
+  /// A serial loop of some iterations per step, then those left.
+  void emit_steps(const loops::Loop& loop) {
+    const std::int64_t extent = plan_.extent(loop.var), step = plan_.iterations_per_step(loop);
+    const std::int64_t in_steps = extent - extent % step;
+    emit_serial(
+        loop.var, builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(in_steps)),
+        [&] {
+          for (std::int64_t i = 0; i < step; ++i) {
+            context_.bindings[loop.var].constant = i;
+            emit_body(loop.body);
+          }
+        },
+        false, step);
+    const Binding saved = context_.bindings[loop.var];
+    for (std::int64_t i = in_steps; i < extent; ++i) {
+      context_.bindings[loop.var] = {Binding::Kind::Constant, i, nullptr, false, context_.depth};
+      emit_body(loop.body);
+    }
+    context_.bindings[loop.var] = saved;
+  }
+
+  /// A loop that is executed at least once, unless `may_be_empty`, and whose counter proceeds by `step`.
   template <class F>
   void emit_serial(loops::Var var, llvm::Value* begin, llvm::Value* end, const F& emit_inside,
-                   bool may_be_empty = false) {
+                   bool may_be_empty = false, std::int64_t step = 1) {
     llvm::BasicBlock* header = context_.add_block(nest_.variables[var].name);
     llvm::BasicBlock* after = context_.add_block("after");
     llvm::BasicBlock* before = builder_.GetInsertBlock();
@@ -191,7 +210,8 @@ class LoopEmitter {
     emit_inside();
     context_.bindings[var] = saved;
     --context_.depth;
-    llvm::Value* next = builder_.CreateAdd(counter, builder_.getInt64(1), "", true, true);
+    llvm::Value* next =
+        builder_.CreateAdd(counter, builder_.getInt64(static_cast<std::uint64_t>(step)), "", true, true);
     counter->addIncoming(next, builder_.GetInsertBlock());
     builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), header, after);
     after->moveAfter(builder_.GetInsertBlock());

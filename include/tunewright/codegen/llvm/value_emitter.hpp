@@ -179,7 +179,10 @@ class ValueEmitter {
     const Binding& b = context_.bindings[var];
     switch (b.kind) {
       case Binding::Kind::Constant: result.constant += coefficient * b.constant; return;
-      case Binding::Kind::Scalar: add_scalar(result, coefficient, b.value, b.depth); return;
+      case Binding::Kind::Scalar:
+        result.constant += coefficient * b.constant;
+        add_scalar(result, coefficient, b.value, b.depth);
+        return;
       case Binding::Kind::Lanes:
         result.constant += coefficient * b.constant;
         result.stride += coefficient;
