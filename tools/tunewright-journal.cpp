@@ -5,14 +5,12 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <map>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tunewright/core/hash.hpp"
@@ -21,11 +19,11 @@
 #include "tunewright/data/bad_line.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
-#include "tunewright/data/last_line.hpp"
 #include "tunewright/data/merge_journals.hpp"
 #include "tunewright/data/npz.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/t4.hpp"
+#include "tunewright/data/whole_journal.hpp"
 
 namespace {
 
@@ -56,62 +54,17 @@ const std::string& checked(const std::string& path) {
   return path;
 }
 
-/// A journal with its last line, which its index does not cover where it has no end.
-class WholeJournal {
- public:
-  explicit WholeJournal(const std::string& path) : index_(checked(path)), last_(data::last_line_of(index_)) {}
-
-  [[nodiscard]] const data::JournalIndex& index() const { return index_; }
-  [[nodiscard]] std::uint64_t lines() const { return index_.lines() + (index_.ends_within_a_line() ? 1 : 0); }
-  /// Those that are of no task.
-  [[nodiscard]] std::vector<data::BadLine> bad_lines() const {
-    std::vector<data::BadLine> bad = index_.bad_lines();
-    bad.insert(bad.end(), last_.bad.begin(), last_.bad.end());
-    return bad;
-  }
-  [[nodiscard]] std::size_t bad_count() const {
-    return static_cast<std::size_t>(index_.other_lines()) + last_.bad.size();
-  }
-
-  /// All tasks, or `only` that one. Throws `std::runtime_error` if it is not there.
-  [[nodiscard]] std::set<std::uint64_t> tasks(const std::optional<std::uint64_t>& only = {}) const {
-    std::set<std::uint64_t> tasks;
-    for (const auto& [task, entry] : index_.tasks()) tasks.insert(task);
-    if (last_.task) tasks.insert(*last_.task);
-    if (!only) return tasks;
-    if (!tasks.contains(*only))
-      throw std::runtime_error("the journal has no task " + to_hex(*only) + "; 'list' tells which it has");
-    return {*only};
-  }
-  /// Lines of a task that begin as records.
-  [[nodiscard]] std::uint64_t lines_of(std::uint64_t task) const {
-    const auto known = index_.tasks().find(task);
-    return (known == index_.tasks().end() ? 0 : known->second.lines) + (last_.record && last_.task == task ? 1 : 0);
-  }
-  [[nodiscard]] data::JournalIndex::Found find(std::uint64_t task) const {
-    data::JournalIndex::Found found = index_.find(task);
-    if (last_.record && last_.task == task) {
-      found.records.push_back(*last_.record);
-      found.lines.push_back(index_.lines() + 1);
-    }
-    return found;
-  }
-  [[nodiscard]] std::optional<Task> description(std::uint64_t task) const {
-    if (auto described = index_.description(task)) return described;
-    return last_.task == task ? last_.description : std::nullopt;
-  }
-  [[nodiscard]] std::optional<Record> first_record(std::uint64_t task) const {
-    if (auto found = index_.first_record(task)) return found;
-    return last_.task == task ? last_.record : std::nullopt;
-  }
-
- private:
-  data::JournalIndex index_;
-  data::LastLine last_;
-};
+/// All tasks of a journal, or `only` that one. Throws `std::runtime_error` if it is not there.
+std::set<std::uint64_t> tasks_of(const data::WholeJournal& journal, const std::optional<std::uint64_t>& only) {
+  std::set<std::uint64_t> tasks = journal.tasks();
+  if (!only) return tasks;
+  if (!tasks.contains(*only))
+    throw std::runtime_error("the journal has no task " + to_hex(*only) + "; 'list' tells which it has");
+  return {*only};
+}
 
 int list(const std::string& path) {
-  const WholeJournal journal(path);
+  const data::WholeJournal journal(checked(path));
   for (const std::uint64_t task : journal.tasks()) {
     std::string name = "?", target = "?";
     if (const auto described = journal.description(task)) {
@@ -130,9 +83,9 @@ int list(const std::string& path) {
 }
 
 int best(const std::string& path, const std::optional<std::uint64_t>& only) {
-  const WholeJournal journal(path);
+  const data::WholeJournal journal(checked(path));
   std::size_t bad = journal.bad_count();
-  for (const std::uint64_t task : journal.tasks(only)) {
+  for (const std::uint64_t task : tasks_of(journal, only)) {
     const data::JournalIndex::Found found = journal.find(task);
     bad += found.bad.size();
     const Record* fastest = nullptr;
@@ -150,7 +103,7 @@ int best(const std::string& path, const std::optional<std::uint64_t>& only) {
 int verify(std::span<const std::string> paths) {
   bool clean = true;
   for (const std::string& path : paths) {
-    const WholeJournal journal(path);
+    const data::WholeJournal journal(checked(path));
     std::size_t records = 0, failed = 0, twice = 0, bad = 0;
     const auto tell = [&](const std::vector<data::BadLine>& lines) {
       for (const data::BadLine& line : lines) {
@@ -232,10 +185,10 @@ int export_as(const std::string& format, const std::string& path, const std::str
         "the space writes them, see docs/design/tuning_logs.md; here t4 and npz are written");
   }
   if (format != "t4" && format != "npz") throw UsageError("unknown format '" + format + "'; give t4 or npz");
-  const WholeJournal journal(path);
+  const data::WholeJournal journal(checked(path));
   std::vector<Record> records;
   std::size_t bad = journal.bad_count();
-  for (const std::uint64_t task : journal.tasks(only)) {
+  for (const std::uint64_t task : tasks_of(journal, only)) {
     data::JournalIndex::Found found = journal.find(task);
     bad += found.bad.size();
     for (Record& record : found.records) records.push_back(std::move(record));

@@ -141,9 +141,9 @@ class Journal {
 #if TUNEWRIGHT_DEFINES(journal)
 
 #include "tunewright/data/journal_index.hpp"
-#include "tunewright/data/last_line.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
+#include "tunewright/data/whole_journal.hpp"
 
 namespace tunewright::data {
 
@@ -270,10 +270,10 @@ TUNEWRIGHT_INLINE JournalContents Journal::read(const std::set<std::uint64_t>& w
 
 TUNEWRIGHT_INLINE bool Journal::read_by_index(const std::set<std::uint64_t>& wanted, JournalContents& contents) {
   try {
-    const JournalIndex index(options_.path);
+    const WholeJournal journal(options_.path);
     std::vector<std::pair<std::uint64_t, Record>> found;  // with the number of the line
     for (const std::uint64_t task : wanted) {
-      JournalIndex::Found of_task = index.find(task);
+      JournalIndex::Found of_task = journal.find(task);
       for (std::size_t i = 0; i < of_task.records.size(); ++i)
         found.emplace_back(of_task.lines[i], std::move(of_task.records[i]));
       contents.bad.insert(contents.bad.end(), of_task.bad.begin(), of_task.bad.end());
@@ -283,25 +283,14 @@ TUNEWRIGHT_INLINE bool Journal::read_by_index(const std::set<std::uint64_t>& wan
       contents.records.push_back(std::move(record));
       contents.record_lines.push_back(static_cast<std::size_t>(line));
     }
-    LastLine last = last_line_of(index);
-    const bool wants_last = last.record && wanted.contains(last.record->task);
-    if (wants_last) {
-      contents.records.push_back(*std::move(last.record));
-      contents.record_lines.push_back(static_cast<std::size_t>(index.lines()) + 1);
-    } else if (contents.records.empty()) {
-      auto other = index.any_record();
-      if (!other) other = std::move(last.record);
-      if (other) contents.records.push_back(*std::move(other));
+    if (contents.records.empty()) {
+      if (auto other = journal.any_record()) contents.records.push_back(*std::move(other));
     }
-    for (BadLine& bad : index.bad_lines()) contents.bad.push_back(std::move(bad));
+    for (BadLine& bad : journal.bad_lines()) contents.bad.push_back(std::move(bad));
     std::sort(contents.bad.begin(), contents.bad.end(),
               [](const BadLine& a, const BadLine& b) { return a.number < b.number; });
-    contents.bad.insert(contents.bad.end(), last.bad.begin(), last.bad.end());
-    contents.lines = index.lines() + (index.ends_within_a_line() ? 1 : 0);
-    for (const auto& [task, entry] : index.tasks()) {
-      if (entry.described_line != 0) described_->insert(task);
-    }
-    if (last.description) described_->insert(*last.task);
+    contents.lines = journal.lines();
+    described_ = journal.described_tasks();
     return true;
   } catch (const std::runtime_error& error) {
     // A folder that cannot be written has no index; the whole journal is read.

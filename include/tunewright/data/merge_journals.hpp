@@ -52,10 +52,10 @@ MergeReport merge_journals(std::span<const std::string> inputs, const std::strin
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
-#include "tunewright/data/last_line.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/replaced_file.hpp"
 #include "tunewright/data/task_json.hpp"
+#include "tunewright/data/whole_journal.hpp"
 
 namespace tunewright::data {
 
@@ -69,20 +69,16 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
       report.listed.push_back(file + ":" + std::to_string(bad[i].number) + ": " + bad[i].reason);
   };
 
-  std::vector<JournalIndex> indexes;
-  std::vector<LastLine> last_lines;
+  std::vector<WholeJournal> journals;
   std::vector<std::uintmax_t> sizes;
   std::set<std::uint64_t> tasks;
   for (const std::string& input : inputs) {
     if (!std::filesystem::exists(input)) throw std::runtime_error("there is no journal '" + input + "'");
     if (!is_journal(input)) throw std::runtime_error("'" + input + "' is no journal: none of its lines is a record");
     sizes.push_back(std::filesystem::file_size(input));
-    indexes.emplace_back(input);
-    for (const auto& [task, entry] : indexes.back().tasks()) tasks.insert(task);
-    note_bad(input, indexes.back().bad_lines());
-    last_lines.push_back(last_line_of(indexes.back()));
-    if (last_lines.back().task) tasks.insert(*last_lines.back().task);
-    note_bad(input, last_lines.back().bad);
+    journals.emplace_back(input);
+    tasks.merge(journals.back().tasks());
+    note_bad(input, journals.back().bad_lines());
   }
 
   ReplacedFile out(output, ".partial");
@@ -91,12 +87,8 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
     std::vector<Record> records;
     std::map<std::uint64_t, std::size_t> place;  // in `records`, by key
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (!described) described = indexes[i].description(task);
-      JournalIndex::Found found = indexes[i].find(task);
-      if (LastLine& last = last_lines[i]; last.task == task) {
-        if (!described) described = std::move(last.description);
-        if (last.record) found.records.push_back(*std::move(last.record));
-      }
+      if (!described) described = journals[i].description(task);
+      JournalIndex::Found found = journals[i].find(task);
       note_bad(inputs[i], found.bad);
       report.records += found.records.size();
       for (Record& record : found.records) {

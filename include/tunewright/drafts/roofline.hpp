@@ -67,12 +67,12 @@ struct Roofline {
 
  private:
   struct Workspace {
-    GpuDevice device;
-    GpuSymbolReader gpu;
+    GpuDevice device{};
+    GpuSymbolReader gpu{};
     CpuAnalysis cpu;
   };
 
-  [[nodiscard]] static Workspace prepare(const Target& target);
+  [[nodiscard]] Workspace prepare(const Target& target) const;
 
   template <class Program>
   [[nodiscard]] double latency_s(const Program& nest, const Target& target, Workspace& w) const;
@@ -84,8 +84,8 @@ struct Roofline {
 
 namespace tunewright::drafts {
 
-TUNEWRIGHT_INLINE Roofline::Workspace Roofline::prepare(const Target& target) {
-  Workspace workspace;
+TUNEWRIGHT_INLINE Roofline::Workspace Roofline::prepare(const Target& target) const {
+  Workspace workspace{.cpu = {target, core}};
   if (target.kind == DeviceKind::Gpu) workspace.device = gpu_device(target);
   return workspace;
 }
@@ -100,7 +100,7 @@ double Roofline::latency_s(const Program& nest, const Target& target, Workspace&
     }
     return std::max(flops / (w.device.peak_gflops * 1e9), bytes / (w.device.peak_gb_per_s * 1e9));
   }
-  const Roof roof = w.cpu.roof(nest, target, core);
+  const Roof roof = w.cpu.roof(nest);
   const double moving = roof.memory_bytes / core.bytes_per_cycle.back();
   return std::max(roof.peak_cycles, moving) / core.frequency_hz;
 }

@@ -91,9 +91,9 @@ struct SymbolAnalyzer {
 
  private:
   struct Workspace {
-    GpuDevice device;
-    GpuSymbolReader gpu;
-    GpuHierarchy levels;
+    GpuDevice device{};
+    GpuSymbolReader gpu{};
+    GpuHierarchy levels{};
     CpuAnalysis cpu;
   };
 
@@ -115,14 +115,14 @@ TUNEWRIGHT_INLINE SymbolAnalyzer::Workspace SymbolAnalyzer::prepare(const Target
   require(core.overlap >= 0 && core.overlap <= 1, "SymbolAnalyzer", "core.overlap", core.overlap, "a share, 0 to 1");
   require(multiprocessor.overlap >= 0 && multiprocessor.overlap <= 1, "SymbolAnalyzer", "multiprocessor.overlap",
           multiprocessor.overlap, "a share, 0 to 1");
-  Workspace workspace;
+  Workspace workspace{.cpu = {target, core}};
   if (target.kind == DeviceKind::Gpu) workspace.device = device ? *device : gpu_device(target);
   return workspace;
 }
 
 template <class Program>
 double SymbolAnalyzer::latency_s(const Program& nest, const Target& target, Workspace& w) const {
-  if (target.kind == DeviceKind::Cpu) return w.cpu.cycles(nest, target, core) / core.frequency_hz;
+  if (target.kind == DeviceKind::Cpu) return w.cpu.cycles(nest) / core.frequency_hz;
   if (form == Form::Hierarchical) {
     const double levels_s = w.levels.latency_s(nest, target, multiprocessor);
     return runs_on(w.levels.kernels(), w.device) ? levels_s : std::numeric_limits<double>::infinity();

@@ -13,9 +13,9 @@
 #if TUNEWRIGHT_DEFINES(journal)
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
-#include "tunewright/data/last_line.hpp"
 #include "tunewright/data/merge_journals.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
+#include "tunewright/data/whole_journal.hpp"
 #include "tunewright/data/xgboost_model.hpp"
 #endif

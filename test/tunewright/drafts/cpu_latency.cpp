@@ -45,7 +45,7 @@ loops::LoopNest scheduled(const std::shared_ptr<const program::ComputeGraph>& gr
 /// The share of a cost that counts where something longer hides it.
 constexpr double exposed = 0.15;
 
-double cycles(const loops::LoopNest& nest, const Target& target) { return CpuAnalysis().cycles(nest, target, {}); }
+double cycles(const loops::LoopNest& nest, const Target& target) { return CpuAnalysis(target, {}).cycles(nest); }
 
 }  // namespace
 
@@ -161,13 +161,11 @@ TEST_CASE("padding that all lanes share costs nothing, padding that differs betw
   // Along places, two comparisons, a conjunction and a choice take 2 cycles more, and 8 elements are stored one by one.
   CpuCore patient;
   patient.update_latency_cycles = 0;
-  const auto patiently = [&](bool along_channels) {
-    return CpuAnalysis().cycles(nest(along_channels), core(), patient);
-  };
+  const auto patiently = [&](bool along_channels) { return CpuAnalysis(core(), patient).cycles(nest(along_channels)); };
   CHECK(patiently(true) == doctest::Approx(192 * (1 + 0.5 * exposed) + 64 * 1.5 + steps * 0.5));
   CHECK(patiently(false) == doctest::Approx(192 * (2.5 + 1 * exposed) + 64 * 8 * 1.5 + steps * 0.5));
-  CHECK(CpuAnalysis().roof(nest(true), core(), {}).peak_cycles == 192 / 2.0);
-  CHECK(CpuAnalysis().roof(nest(false), core(), {}).peak_cycles == 192 * (1 + 4) / 2.0);
+  CHECK(CpuAnalysis(core(), {}).roof(nest(true)).peak_cycles == 192 / 2.0);
+  CHECK(CpuAnalysis(core(), {}).roof(nest(false)).peak_cycles == 192 * (1 + 4) / 2.0);
 }
 
 TEST_CASE("conditions that all lanes share take no vectors") {
@@ -195,7 +193,7 @@ TEST_CASE("neighbouring windows of an unrolled sum load what they share once, if
       s.vectorize(2, 1);
       s.unroll_limit(2, unroll_limit);
     });
-    return CpuAnalysis().cycles(nest, core(), patient);
+    return CpuAnalysis(core(), patient).cycles(nest);
   };
   const auto expected = [](double rows, double loads) {
     const double computing = rows / 2, loading = loads / 2, entry = rows / 2 + rows;
@@ -216,11 +214,11 @@ TEST_CASE("what does not fit a cache is fetched again") {
   g->reduce("sum", {{"j", 8}}, {{"i", 64}, {"k", 16384}}, program::Combiner::Sum,
             [&](auto, auto r) { return a(r[0], r[1]); });
   const loops::LoopNest nest = loops::lower(ScheduleBuilder(g).schedule());
-  const Roof roof = CpuAnalysis().roof(nest, core(), {});
+  const Roof roof = CpuAnalysis(core(), {}).roof(nest);
   CHECK(roof.memory_bytes == doctest::Approx(8.0 * 64 * 65536).epsilon(0.01));
   Target large = core();
   large.l3_bytes = 64 << 20;
-  CHECK(CpuAnalysis().roof(nest, large, {}).memory_bytes == doctest::Approx(64.0 * 65536).epsilon(0.01));
+  CHECK(CpuAnalysis(large, {}).roof(nest).memory_bytes == doctest::Approx(64.0 * 65536).epsilon(0.01));
 }
 
 TEST_CASE("rows that begin in the same sets of a cache crowd each other out") {
@@ -233,9 +231,9 @@ TEST_CASE("rows that begin in the same sets of a cache crowd each other out") {
     const loops::LoopNest nest = loops::lower(ScheduleBuilder(g).schedule());
     constexpr double free = 1e30;
     CpuCore by_byte{.bytes_per_cycle = {free, free, free}, .late_share = 0, .overlap = 0};
-    const double without = CpuAnalysis().cycles(nest, core(), by_byte);
+    const double without = CpuAnalysis(core(), by_byte).cycles(nest);
     by_byte.bytes_per_cycle[level] = 1;
-    return CpuAnalysis().cycles(nest, core(), by_byte) - without;
+    return CpuAnalysis(core(), by_byte).cycles(nest) - without;
   };
   // Rows of 8 KB all begin in the sets that a page begins in: 8 of them fill 32 KB of L1, which tolerates 10, and 256
   // fill 1 MB. For each line a quarter of the next one is fetched in vain.
@@ -270,7 +268,7 @@ TEST_CASE("accumulators in registers leave L1 to what is read") {
   // Five rows occupy 20 KB while a tile is computed, and 12 rows of sums 48 KB in both tiles of 16 columns, so each
   // line of either is fetched once, and with each a quarter of the next one in vain. With the 24 KB of a tile of sums
   // beside them, more than L1 tolerates, the five would be fetched twice.
-  CHECK(CpuAnalysis().cycles(nest, core(), by_byte) - CpuAnalysis().cycles(nest, core(), none) ==
+  CHECK(CpuAnalysis(core(), by_byte).cycles(nest) - CpuAnalysis(core(), none).cycles(nest) ==
         doctest::Approx((5 + 12) * 4096 * 1.25));
 }
 
@@ -287,9 +285,9 @@ TEST_CASE("what is not fetched ahead takes longer") {
     const loops::LoopNest nest = loops::lower(s.schedule());
     constexpr double free = 1e30;
     CpuCore by_byte{.bytes_per_cycle = {free, free, free}, .overlap = 0};
-    const double without = CpuAnalysis().cycles(nest, core(), by_byte);
+    const double without = CpuAnalysis(core(), by_byte).cycles(nest);
     by_byte.bytes_per_cycle[level] = 1;
-    return CpuAnalysis().cycles(nest, core(), by_byte) - without;
+    return CpuAnalysis(core(), by_byte).cycles(nest) - without;
   };
   // Rows and sums; filling the sums with zeros counts nothing. Into L1 come pieces of a line, each with a quarter of
   // the next one in vain; larger levels hold all pieces of a row until its other loops have filled the gaps.

@@ -32,7 +32,7 @@ Target core() {
 Target with_tiles() { return core().with_tensor_unit(TensorUnit::AmxBf16); }
 Target with_rows() { return core().with_tensor_unit(TensorUnit::Avx512Vnni); }
 
-double cycles(const loops::LoopNest& nest, const Target& target) { return CpuAnalysis().cycles(nest, target, {}); }
+double cycles(const loops::LoopNest& nest, const Target& target) { return CpuAnalysis(target, {}).cycles(nest); }
 
 // Four times a block of four products of 16 cycles, which hides all but 0.15 of loading two tiles of each factor;
 // four tiles, which start at zero, are stored, and the reduction takes four steps.
@@ -82,7 +82,7 @@ TEST_CASE("rows of products of bytes by hand") {
 
 TEST_CASE("a roofline knows the peak of the units") {
   const auto peak_cycles = [](const loops::LoopNest& nest, const Target& target) {
-    return CpuAnalysis().roof(nest, target, {}).peak_cycles;
+    return CpuAnalysis(target, {}).roof(nest).peak_cycles;
   };
   // 16 products of 16 rows, a row a cycle; without the unit two vectors of 16 multiply-adds a cycle would take 32 x 2 x
   // 128 / 2.

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "tunewright/loops/lower.hpp"
 
@@ -102,6 +104,32 @@ TEST_CASE("one gap follows each piece, whatever the number of dimensions") {
   };
   CHECK(fetched(8) == 8 * 8 * 80);
   CHECK(fetched(2) == 8 * 2 * 80);
+}
+
+TEST_CASE("slices that a fixed index leaves out are gaps between those that it takes") {
+  // y[i][j] = x[2][i][j], or x[i][2][j]; y has no gaps.
+  const auto copied = [](std::int64_t rows, std::int64_t row_floats, std::vector<std::int64_t> shape, bool outermost) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", shape);
+    const program::IndexExpr fixed(shape[outermost ? 0 : 1] - 1);
+    g->compute("y", {{"i", rows}, {"j", row_floats}},
+               [&](auto i) { return outermost ? x(fixed, i[0], i[1]) : x(i[0], fixed, i[1]); });
+    const loops::LoopNest nest = loops::lower(schedule::ScheduleBuilder(g).schedule());
+    Footprint all;
+    with_footprint(nest, [&](GrowingFootprint& touched) {
+      while (touched.depth() > 0) touched.grow();
+      all = touched.all();
+    });
+    return all;
+  };
+  // Eight lines, each with a quarter of the next one unless they adjoin.
+  CHECK(copied(8, 16, {8, 3, 16}, false).bytes == 8 * 64 + 8 * 80);
+  CHECK(copied(8, 16, {8, 1, 16}, false).bytes == 8 * 64 + 8 * 64);
+  CHECK(copied(8, 16, {3, 8, 16}, true).bytes == 8 * 64 + 8 * 64);
+  // Halves of pages are as many rows as there are pages; halves beside each other are one.
+  CHECK(copied(16, 512, {16, 2, 512}, false).scattered_bytes == 0);
+  CHECK(copied(17, 512, {17, 2, 512}, false).scattered_bytes == 17 * (2048 + 16));
+  CHECK(copied(17, 512, {2, 17, 512}, true).scattered_bytes == 0);
 }
 
 TEST_CASE("a statement without loops touches the lines of its accesses") {

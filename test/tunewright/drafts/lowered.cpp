@@ -85,7 +85,7 @@ TEST_CASE("programs of 64 nested loops are read, those of more are refused") {
                        doctest::Contains("more than the 64 loops"), std::invalid_argument);
   loops::ScheduleSummarizer summarizer;
   REQUIRE(summarizer.summary(beyond) != nullptr);
-  CHECK_THROWS_AS((void)CpuAnalysis().cycles(*summarizer.summary(beyond), four_cores(), {}), std::invalid_argument);
+  CHECK_THROWS_AS((void)CpuAnalysis(four_cores(), {}).cycles(*summarizer.summary(beyond)), std::invalid_argument);
 }
 
 TEST_CASE("a schedule of no program has the worst score") {

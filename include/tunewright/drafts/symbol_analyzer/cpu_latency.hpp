@@ -42,17 +42,16 @@ struct Roof {
 ///   statement   maximum + (1 - overlap) * (sum of the others); program: sum of its statements and loops
 class CpuAnalysis {
  public:
+  /// Of programs on `target`, by the rates of `core`, which `CpuCore::on` adapts to the target.
+  CpuAnalysis(const Target& target, const CpuCore& core) : target_(target), core_(core.on(target)) {}
+
   /// Cycles of one run.
-  [[nodiscard]] double cycles(const loops::LoopNest& nest, const Target& target, const CpuCore& core) {
-    return cycles(summarizer_.summary(nest), target, core);
-  }
-  [[nodiscard]] double cycles(const loops::NestSummary& summary, const Target& target, const CpuCore& core);
+  [[nodiscard]] double cycles(const loops::LoopNest& nest) { return cycles(summarizer_.summary(nest)); }
+  [[nodiscard]] double cycles(const loops::NestSummary& summary);
 
   /// The symbols of a roofline model.
-  [[nodiscard]] Roof roof(const loops::LoopNest& nest, const Target& target, const CpuCore& core) {
-    return roof(summarizer_.summary(nest), target, core);
-  }
-  [[nodiscard]] Roof roof(const loops::NestSummary& summary, const Target& target, const CpuCore& core);
+  [[nodiscard]] Roof roof(const loops::LoopNest& nest) { return roof(summarizer_.summary(nest)); }
+  [[nodiscard]] Roof roof(const loops::NestSummary& summary);
 
  private:
   [[nodiscard]] const NestReader& nest() const noexcept { return symbols_.reader(); }
@@ -84,8 +83,8 @@ class CpuAnalysis {
   /// Cycles of a statement that takes `computing` if all operands are in L1.
   [[nodiscard]] double with_traffic(double computing, const CpuSymbols& s) const;
 
-  const Target* target_ = nullptr;
-  CpuCore core_{};  // of the target
+  Target target_;
+  CpuCore core_;
   double total_ = 0;
   loops::NestSummarizer summarizer_;
   CpuSymbolReader symbols_;
@@ -99,13 +98,10 @@ class CpuAnalysis {
 
 namespace tunewright::drafts {
 
-TUNEWRIGHT_INLINE double CpuAnalysis::cycles(const loops::NestSummary& summary, const Target& target,
-                                             const CpuCore& core) {
-  target_ = &target;
-  core_ = core.on(target);
+TUNEWRIGHT_INLINE double CpuAnalysis::cycles(const loops::NestSummary& summary) {
   total_ = 0;
   symbols_.read(
-      summary, target, CpuSymbolReader::Caches::Warm, [this](const loops::LoopSummary& loop) { add_loop(loop); },
+      summary, target_, CpuSymbolReader::Caches::Warm, [this](const loops::LoopSummary& loop) { add_loop(loop); },
       [this](const loops::StatementSummary& statement, const CpuSymbols& s) {
         const loops::TensorStatement* tensor = tensor_of(statement);
         total_ += tensor == nullptr ? cost(s, statement) : cost(s, statement, *tensor);
@@ -113,12 +109,10 @@ TUNEWRIGHT_INLINE double CpuAnalysis::cycles(const loops::NestSummary& summary, 
   return total_;
 }
 
-TUNEWRIGHT_INLINE Roof CpuAnalysis::roof(const loops::NestSummary& summary, const Target& target, const CpuCore& core) {
-  target_ = &target;
-  core_ = core.on(target);
+TUNEWRIGHT_INLINE Roof CpuAnalysis::roof(const loops::NestSummary& summary) {
   Roof found;
   symbols_.read(
-      summary, target, CpuSymbolReader::Caches::Cold, [](const loops::LoopSummary&) {},
+      summary, target_, CpuSymbolReader::Caches::Cold, [](const loops::LoopSummary&) {},
       [&](const loops::StatementSummary& statement, const CpuSymbols& s) {
         const loops::BodyOperations& ops = statement.operations;
         const loops::TensorStatement* tensor = tensor_of(statement);
@@ -126,14 +120,14 @@ TUNEWRIGHT_INLINE Roof CpuAnalysis::roof(const loops::NestSummary& summary, cons
         if (tensor != nullptr) found.peak_cycles += by_instruction * peak_cycles(*tensor, ops);
         found.peak_cycles += (1 - by_instruction) * s.tile_runs * s.tile_vectors *
                              (s.operations + ops.divisions + ops.functions) / core_.vectors_per_cycle;
-        found.memory_bytes += s.bytes.back() * (in_parallel() ? std::max(1U, target.threads) : 1U);
+        found.memory_bytes += s.bytes.back() * (in_parallel() ? std::max(1U, target_.threads) : 1U);
       });
   return found;
 }
 
 TUNEWRIGHT_INLINE void CpuAnalysis::add_loop(const loops::LoopSummary& loop) {
   const std::size_t depth = nest().open().size() - 1;
-  if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1)
+  if (loop.kind == loops::LoopKind::Parallel && target_.threads > 1)
     total_ += symbols_.entries(depth) * core_.fork_cycles;
   const bool unrolled = depth > 0 && loop.extent <= symbols_.unroll_limit(depth - 1);
   if (!CpuSymbolReader::in_tile(loop.kind) && !unrolled)
@@ -143,8 +137,7 @@ TUNEWRIGHT_INLINE void CpuAnalysis::add_loop(const loops::LoopSummary& loop) {
 TUNEWRIGHT_INLINE double CpuAnalysis::share_of_plain_loops(std::size_t depth) const {
   for (const loops::TensorStatement& tensor : nest().summary().tensors) {
     const std::uint8_t first = nest().depth_of(tensor.loop->var);
-    if (first <= depth && depth < first + tensor.own && loops::is_emitted(tensor, *target_))
-      return 1 - share_of(tensor);
+    if (first <= depth && depth < first + tensor.own && loops::is_emitted(tensor, target_)) return 1 - share_of(tensor);
   }
   return 1;
 }
@@ -152,7 +145,7 @@ TUNEWRIGHT_INLINE double CpuAnalysis::share_of_plain_loops(std::size_t depth) co
 TUNEWRIGHT_INLINE const loops::TensorStatement* CpuAnalysis::tensor_of(const loops::StatementSummary& statement) const {
   const loops::NestSummary& summary = nest().summary();
   for (const loops::TensorStatement& tensor : summary.tensors)
-    if (&summary.statements[tensor.number] == &statement && loops::is_emitted(tensor, *target_)) return &tensor;
+    if (&summary.statements[tensor.number] == &statement && loops::is_emitted(tensor, target_)) return &tensor;
   return nullptr;
 }
 
@@ -166,7 +159,7 @@ TUNEWRIGHT_INLINE loops::TensorWork CpuAnalysis::work_of(const loops::TensorStat
   std::array<loops::WorkerLoop, NestReader::max_depth> around;
   const std::span<const loops::LoopSummary> open = nest().open();
   for (std::size_t l = 0; l < open.size(); ++l) around[l] = {open[l].extent, open[l].kind, symbols_.unroll_limit(l)};
-  return loops::tensor_work(tensor, std::span(around).first(open.size()), target_->vector_registers());
+  return loops::tensor_work(tensor, std::span(around).first(open.size()), target_.vector_registers());
 }
 
 TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::StatementSummary& statement) const {
@@ -203,7 +196,7 @@ TUNEWRIGHT_INLINE double CpuAnalysis::with_traffic(double computing, const CpuSy
   double all = longest;
   for (std::size_t level = 0; level < s.bytes.size(); ++level) {
     double moving = (s.bytes[level] + core_.late_share * s.late_bytes[level]) / core_.bytes_per_cycle[level];
-    if (level + 1 == s.bytes.size() && in_parallel()) moving *= std::max(1U, target_->threads);
+    if (level + 1 == s.bytes.size() && in_parallel()) moving *= std::max(1U, target_.threads);
     all += moving;
     longest = std::max(longest, moving);
   }

@@ -74,8 +74,8 @@ class GrowingFootprint {
   };
 
   void add(const Buffer& a);
-  /// Adds an access and the dimensions that the statement moves along, from the innermost outwards; the innermost is
-  /// always included.
+  /// Adds an access and its dimensions of several slices, from the innermost outwards; the innermost is always
+  /// included. Of a dimension that the statement does not move along it touches one slice; the others are gaps.
   void add_access(const StatementFootprint::Access& a);
   /// Recomputes what an access touches, after another loop varies.
   void update(Buffer& a) const;
@@ -173,7 +173,7 @@ TUNEWRIGHT_INLINE void GrowingFootprint::add_access(const StatementFootprint::Ac
   const std::size_t first = sides_.size(), rank = b.shape.size();
   auto pitch = static_cast<std::int64_t>(b.element_bytes);
   for (std::size_t d = rank; d-- > 0;) {
-    if (d + 1 == rank || footprint_->moves(a, d))
+    if (d + 1 == rank || b.shape[d] > 1)
       sides_.push_back({&footprint_->index(a, d), static_cast<double>(b.shape[d]), static_cast<double>(pitch),
                         std::min(static_cast<double>(pitch & -pitch), page)});
     pitch *= b.shape[d];

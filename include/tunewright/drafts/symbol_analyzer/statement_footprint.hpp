@@ -60,10 +60,6 @@ class StatementFootprint {
   [[nodiscard]] const IndexRange& index(const Access& a, std::size_t dimension) const {
     return values_[dimensions_[a.first + dimension]].range;
   }
-  /// Whether any loop, varying or fixed, moves the index of one dimension.
-  [[nodiscard]] bool moves(const Access& a, std::size_t dimension) const {
-    return values_[dimensions_[a.first + dimension]].moved_by != 0;
-  }
   /// Number of distinct elements of the tensor.
   [[nodiscard]] double elements(const Access& a) const;
 

@@ -64,7 +64,7 @@ inline std::optional<loops::LoopNest> nest_of(const Task& task, const std::strin
 
 class ProgramDescriber {
  public:
-  explicit ProgramDescriber(const Task& task) : task_(task) {}
+  explicit ProgramDescriber(const Task& task) : task_(task), cpu_(task.target, {}) {}
 
   /// Whether the program could be described.
   bool add(const loops::LoopNest& nest, DescribedCandidates& all) {
@@ -85,7 +85,7 @@ class ProgramDescriber {
  private:
   double bytes(const loops::LoopNest& nest) {
     try {
-      if (task_.target.kind == DeviceKind::Cpu) return cpu_.roof(nest, task_.target, {}).memory_bytes;
+      if (task_.target.kind == DeviceKind::Cpu) return cpu_.roof(nest).memory_bytes;
       double sum = 0;
       for (const drafts::GpuSymbols& symbols : gpu_.symbols(nest)) sum += symbols.bytes();
       return sum;
