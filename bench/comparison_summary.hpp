@@ -10,12 +10,13 @@
 
 namespace tunewright::bench {
 
-/// What a run of many comparisons comes down to: ratios of library time to ours, above 1 is faster.
+/// What a run of many comparisons comes down to: ratios of the other time, such as that of a library, to ours; above 1
+/// is faster.
 class ComparisonSummary {
  public:
   /// `ratio` must be positive.
   void add(std::string kernel, double ratio) { ratios_.emplace_back(std::move(kernel), ratio); }
-  /// A kernel that could not be compared: no library ran, or none of ours.
+  /// A kernel that could not be compared: no other ran, or none of ours.
   void add_failure(std::string kernel) { failures_.push_back(std::move(kernel)); }
 
   [[nodiscard]] std::size_t compared() const noexcept { return ratios_.size(); }
