@@ -12,11 +12,11 @@
 
 namespace tunewright::bench {
 
-/// Calls use(target, measurer) for what `--machine` names: "real" is this machine's CPU, as it is unless given, "cores"
-/// are two simulated ones. Throws `std::invalid_argument` for another name.
+/// Calls use(target, measurer) for what `--machine` names: "real" is this machine's CPU, "cores" are two simulated
+/// ones. Throws `std::invalid_argument` for another name.
 template <class Use>
 void with_chosen_machine(const study::Options& options, Use&& use) {
-  const std::string machine = options.text("machine", "real");
+  const std::string machine = options.text("machine");
   if (machine == "real") {
     Target host = host_target();
     host.name = "host";

@@ -79,8 +79,8 @@ inline Operators unseen_operators() {
 }
 
 /// The set that `--operators` names, "known" or "unseen". Throws `std::invalid_argument` for another name.
-inline Operators chosen_operators(const study::Options& options, const std::string& otherwise) {
-  const std::string set = options.text("operators", otherwise);
+inline Operators chosen_operators(const study::Options& options) {
+  const std::string set = options.text("operators");
   if (set != "unseen" && set != "known") throw std::invalid_argument("--operators=" + set + ": give unseen or known");
   return set == "unseen" ? unseen_operators() : known_operators();
 }
@@ -122,9 +122,9 @@ std::vector<study::Problem<spaces::MultiLevelTiling, Measurer>> problems(const O
   return all;
 }
 
-/// 100 trials in batches of 10, unless `options` says otherwise.
+/// `--trials` in batches of `--batch`.
 inline Budget budget(const study::Options& options) {
-  return {.trials = options.number("trials", 100), .batch = options.number("batch", 10)};
+  return {.trials = options.number("trials"), .batch = options.number("batch")};
 }
 
 }  // namespace tunewright::bench

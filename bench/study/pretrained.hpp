@@ -27,13 +27,13 @@
 
 namespace tunewright::bench {
 
-/// Models by recipe, taught by what was measured of other operators on other targets: `--taught` random programs (64)
-/// of each of `pretraining_operators()` on each of up to three other targets of this machine (one thread, AVX2), which
-/// are measured once. A model is trained once, for all searches of its recipe. Both are kept in OUT/pretraining.
+/// Models by recipe, taught by what was measured of other operators on other targets: `--taught` random programs of
+/// each of `pretraining_operators()` on each of up to three other targets of this machine (one thread, AVX2), which are
+/// measured once. A model is trained once, for all searches of its recipe. Both are kept in OUT/pretraining.
 class Pretrained {
  public:
   Pretrained(const study::Options& options, const Target& host)
-      : programs_each_(options.number("taught", 64)), folder_(options.out / "pretraining"), host_(host) {
+      : programs_each_(options.number("taught")), folder_(options.out / "pretraining"), host_(host) {
     if (programs_each_ == 0) throw std::invalid_argument("--taught=0: give at least 1");
   }
 

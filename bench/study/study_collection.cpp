@@ -164,7 +164,7 @@ Indices chosen_labels(const data::Dataset& data, const Indices& pool, Bias bias,
 
 void add_models(const study::Options& options, const std::vector<Cell>& all, std::uint64_t seed) {
   const std::filesystem::path root = options.data;
-  const std::size_t records = options.number("records", 200);
+  const std::size_t records = options.number("records");
   const unsigned threads = options.threads_or(1);
   const auto add = [&](const std::string& name, const auto& model, Rows rows) {
     for (const Cell& cell : all) {
@@ -245,11 +245,11 @@ void add_labels(const study::Options& options, const std::vector<Cell>& all, std
 int main(int argc, char** argv) {
   return study::run(
       argc, argv,
-      {.name = "collection", .seeds = 3, .folders = {study::collection_folder}, .options = {"records", "only"}},
+      {.name = "collection", .seeds = 3, .folders = {study::collection_folder}, .options = {"records=200", "only="}},
       [](const study::Study& study) {
         const study::Options& options = study.options();
         const std::vector<Cell> all = cells(options.data / study::collection_folder);
-        const std::string only = options.text("only", "");
+        const std::string only = options.text("only");
         for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
           if (only != "labels") add_models(options, all, seed);
           if (only != "models") add_labels(options, all, seed);

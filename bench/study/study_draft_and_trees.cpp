@@ -114,10 +114,10 @@ void compare(study::Study& study, const Target& target, const M& measurer) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "draft_and_trees", .seeds = 5, .options = {"machine", "trials", "batch"}},
-                    [](study::Study& study) {
-                      bench::with_chosen_machine(study.options(), [&](const Target& target, const auto& measurer) {
-                        compare(study, target, measurer);
-                      });
-                    });
+  return study::run(
+      argc, argv, {.name = "draft_and_trees", .seeds = 5, .options = {"machine=real", "trials=100", "batch=10"}},
+      [](study::Study& study) {
+        bench::with_chosen_machine(
+            study.options(), [&](const Target& target, const auto& measurer) { compare(study, target, measurer); });
+      });
 }

@@ -95,7 +95,7 @@ constexpr std::ptrdiff_t fewest = 40;  // programs that ran, of which an eighth 
 
 Tasks read(const study::Options& options, const Set& set, const Rng& rng) {
   constexpr std::size_t unguided = 64;  // records that a log begins with
-  const std::size_t most = set.first ? unguided : options.number("records", 1000);
+  const std::size_t most = set.first ? unguided : options.number("records");
   auto logs =
       study::files(options.data, set.device == "K80" ? "roller-tvm-logs/k80/ansor" : "roller-tvm-logs/v100/ansor");
   Rng which = rng.split(1);
@@ -168,7 +168,8 @@ void add(const std::string& recipe, const Set& set, std::uint64_t seed, const st
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "drafts", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {"records"}},
+  return study::run(argc, argv,
+                    {.name = "drafts", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {"records=1000"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       for (const char* device : {"V100", "K80"})

@@ -177,7 +177,7 @@ LabelCurve& label_curve(const study::Options& options, std::uint64_t seed) {
   static std::unique_ptr<const data::Dataset> records;
   static std::pair<std::uint64_t, std::unique_ptr<LabelCurve>> last;
   if (!records) {
-    const study::Selection selection{.records = options.number("records", 500), .tasks = options.tasks};
+    const study::Selection selection{.records = options.number("records"), .tasks = options.tasks};
     records =
         std::make_unique<const data::Dataset>(study::recorded_programs(options.data, "gpu", selection, 1).records);
   }
@@ -222,7 +222,7 @@ void add_curve(const study::Options& options, std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   return study::run(argc, argv,
-                    {.name = "label_curve", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {"records"}},
+                    {.name = "label_curve", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {"records=500"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)

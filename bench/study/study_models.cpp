@@ -126,7 +126,7 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
                             .objective = Objective::Squared,
                             .threads = threads,
                             .seed = seed + 43};
-  const models::Gbdt ansor{.rounds = options.few("ansor_rounds", 100),
+  const models::Gbdt ansor{.rounds = options.few("ansor_rounds"),
                            .max_depth = 10,
                            .learning_rate = 0.2F,
                            .gamma = 1e-3F,
@@ -154,10 +154,10 @@ int main(int argc, char** argv) {
                     {.name = "models",
                      .seeds = 3,
                      .folders = {"roller-tvm-logs", "bennu-ansor"},
-                     .options = {"records", "ansor_rounds"}},
+                     .options = {"records=100", "ansor_rounds=100"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
-                      const study::Selection drawn{.records = options.number("records", 100), .tasks = options.tasks};
+                      const study::Selection drawn{.records = options.number("records"), .tasks = options.tasks};
                       const study::Selection first{.records = 128, .first = true, .tasks = options.tasks};
                       for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
                         for (const study::Selection& selection : {drawn, first}) {

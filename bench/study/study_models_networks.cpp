@@ -107,12 +107,12 @@ int main(int argc, char** argv) {
                     {.name = "models_networks",
                      .seeds = 2,
                      .folders = {"roller-tvm-logs"},
-                     .options = {"records", "first_tasks", "epochs", "batch"}},
+                     .options = {"records=40", "first_tasks=10", "epochs", "batch"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
-                      const study::Selection drawn{.records = options.number("records", 40), .tasks = options.tasks};
+                      const study::Selection drawn{.records = options.number("records"), .tasks = options.tasks};
                       const study::Selection first{
-                          .records = 128, .first = true, .tasks = options.number("first_tasks", 10)};
+                          .records = 128, .first = true, .tasks = options.number("first_tasks")};
                       for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
                         for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
                           for (const study::Selection& selection : {drawn, first})

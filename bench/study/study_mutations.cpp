@@ -108,7 +108,7 @@ study::TaskCounters measured(const study::Options& options, const bench::Operato
   study::TaskCounters counters;
   bench::with_chosen_machine(options, [&](const Target& machine, auto measurer) {
     const Target target = machine.with_threads(options.threads_or(machine.threads));
-    const std::size_t programs = options.number("programs", 32);
+    const std::size_t programs = options.number("programs");
     std::uint64_t stream = 0;
     for (const auto& problem : bench::problems(operators, options, target, measurer)) {
       const Rng rng = Rng(seed).split(stream++);
@@ -121,14 +121,14 @@ study::TaskCounters measured(const study::Options& options, const bench::Operato
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.name = "mutations", .seeds = 3, .options = {"machine", "operators", "programs"}},
+  return study::run(argc, argv,
+                    {.name = "mutations", .seeds = 3, .options = {"machine=real", "operators=known", "programs=32"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
-                      const bench::Operators chosen = bench::chosen_operators(options, "known");
-                      if (options.number("programs", 32) == 0)
-                        throw std::invalid_argument("--programs=0: give at least 1");
+                      const bench::Operators chosen = bench::chosen_operators(options);
+                      if (options.number("programs") == 0) throw std::invalid_argument("--programs=0: give at least 1");
                       for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
-                        study::add_of_tasks(options, "unguided", options.text("operators", "known"), seed,
+                        study::add_of_tasks(options, "unguided", options.text("operators"), seed,
                                             [=](benchmark::State&) { return measured(options, chosen, seed); });
                     });
 }

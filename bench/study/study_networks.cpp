@@ -35,10 +35,10 @@ using namespace tunewright::bench;
 using M = measurers::OrcJit;
 
 std::vector<study::NetworkProblem<Space, M>> networks_of(const study::Options& options, const Target& target) {
-  const std::size_t trials_per_task = options.number("trials_per_task", 32);
+  const std::size_t trials_per_task = options.number("trials_per_task");
   if (trials_per_task == 0) throw std::invalid_argument("--trials_per_task=0: give at least 1");
   std::vector<study::NetworkProblem<Space, M>> all;
-  const std::string chosen = options.text("networks", "squeezenet1_1,vision_transformer,vgg16");
+  const std::string chosen = options.text("networks");
   for (const std::string& name : study::command_line::names(chosen)) {
     // [snippet-begin problem]
     study::NetworkProblem<Space, M> network{.name = name,
@@ -55,12 +55,15 @@ std::vector<study::NetworkProblem<Space, M>> networks_of(const study::Options& o
 
 int main(int argc, char** argv) {
   return study::run(
-      argc, argv, {.name = "networks", .seeds = 3, .options = {"networks", "trials_per_task", "batch", "taught"}},
+      argc, argv,
+      {.name = "networks",
+       .seeds = 3,
+       .options = {"networks=squeezenet1_1,vision_transformer,vgg16", "trials_per_task=32", "batch=8", "taught=64"}},
       [](study::Study& study) {
         Target host = host_target();
         host.name = "host";
         const auto pretrained = std::make_shared<Pretrained>(study.options(), host);
-        const Budget budget{.batch = study.options().number("batch", 8)};
+        const Budget budget{.batch = study.options().number("batch")};
         study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
                       TenSet<M>, TlpQuick<M>, HetFeatTransfer<M>, MoaPrunerQuick<M>>(
             networks_of(study.options(), host), budget, [pretrained](auto& parts) { pretrained->prepare(parts); });

@@ -70,17 +70,18 @@ std::vector<study::Problem<Space, Measurer>> problems(const study::Options& opti
 }  // namespace
 
 int main(int argc, char** argv) {
-  const study::Plan plan{.name = "pruner", .seeds = 5, .options = {"machine", "trials", "population", "trial_ms"}};
+  const study::Plan plan{
+      .name = "pruner", .seeds = 5, .options = {"machine=cores", "trials=100", "population=768", "trial_ms=1000"}};
   return study::run(argc, argv, plan, [](study::Study& study) {
     const study::Options& options = study.options();
-    const Budget budget{.trials = options.number("trials", 100), .batch = 10};
-    const auto prepare = [population = options.number("population", 768)](auto& parts) {
+    const Budget budget{.trials = options.number("trials"), .batch = 10};
+    const auto prepare = [population = options.number("population")](auto& parts) {
       if constexpr (requires { parts.explorer.explorer.population; }) parts.explorer.explorer.population = population;
     };
-    const std::string machine = options.text("machine", "cores");
+    const std::string machine = options.text("machine");
     using measurers::Simulated;
     measurers::Simulated simulated;
-    simulated.trial = Seconds(static_cast<double>(options.number("trial_ms", 1000)) / 1e3);
+    simulated.trial = Seconds(static_cast<double>(options.number("trial_ms")) / 1e3);
     if (machine == "cores") {
       study.compare<Ansor<Simulated>, PrunerQuick<Simulated>, RandomDraft<Simulated>>(
           problems(options, {bench::two_cores()}, simulated), budget, prepare);

@@ -99,7 +99,7 @@ const Sides& sides_of(const study::Options& options, const Set& set, std::uint64
   Sides sides;
   const data::Dataset all =
       study::recorded_programs(options.data, set.machines,
-                               {.records = options.number("records", 120), .tasks = options.tasks}, seed)
+                               {.records = options.number("records"), .tasks = options.tasks}, seed)
           .records;
   sides.records = set.machines == "gpu" ? half_of(all, set.half) : all;
   sides.split = study::split_by(set.split, sides.records, seed);
@@ -179,7 +179,7 @@ void add(const std::string& recipe, const Set& set, std::uint64_t seed, const st
 
 void add_pruning(const std::string& recipe, const Set& set, std::uint64_t seed, const study::Options& options,
                  data::Pruning pruning) {
-  pruning.min_records = options.number("min_records", 48);
+  pruning.min_records = options.number("min_records");
   add(recipe, set, seed, options,
       [pruning](const Sides& sides, const Rng& rng) { return data::prune(sides.train, pruning, rng); });
 }
@@ -232,7 +232,7 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
 int main(int argc, char** argv) {
   return study::run(
       argc, argv,
-      {.name = "pruning", .seeds = 5, .folders = {"roller-tvm-logs"}, .options = {"records", "min_records"}},
+      {.name = "pruning", .seeds = 5, .folders = {"roller-tvm-logs"}, .options = {"records=120", "min_records=48"}},
       [](const study::Study& study) {
         const study::Options& options = study.options();
         for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {

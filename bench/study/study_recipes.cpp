@@ -161,7 +161,7 @@ std::vector<KernelOnDevice> all_spaces(const study::Options& options) {
 
 /// Selects the spaces of `all` that --set names.
 std::vector<study::RecordedProblem> spaces_of(const study::Options& options, const std::vector<KernelOnDevice>& all) {
-  const std::string set = options.text("set", "judge");
+  const std::string set = options.text("set");
   if (set != "judge" && set != "choose" && set != "all")
     throw std::invalid_argument("--set=" + set + ": give judge, choose or all");
   std::vector<study::RecordedProblem> problems;
@@ -175,14 +175,17 @@ std::vector<study::RecordedProblem> spaces_of(const study::Options& options, con
 int main(int argc, char** argv) {
   return study::run(
       argc, argv,
-      {.name = "recipes", .seeds = 25, .folders = {"kernel-tuner-hub"}, .options = {"set", "cap", "history", "batch"}},
+      {.name = "recipes",
+       .seeds = 25,
+       .folders = {"kernel-tuner-hub"},
+       .options = {"set=judge", "cap", "history=1000", "batch=4"}},
       [](study::Study& study) {
         const study::Options& options = study.options();
         const auto histories =
-            std::make_shared<const Histories>(Histories{all_spaces(options), options.number("history", 1000)});
+            std::make_shared<const Histories>(Histories{all_spaces(options), options.number("history")});
         study.compare<Random, ExpectedImprovement, RandomCandidates, BestByMean, AutoTvm, AutoTvmGreedy,
                       AutoTvmRegression, AutoTvmWithHistory, HistoryAlone, Alt, AltUnguided, AltWithHistory, Chameleon>(
-            spaces_of(options, histories->recorded), {.batch = options.number("batch", 4)}, [histories](auto& parts) {
+            spaces_of(options, histories->recorded), {.batch = options.number("batch")}, [histories](auto& parts) {
               limit_threads(parts);
               if constexpr (requires { parts.model.source; })
                 histories->teach(parts.model.source, parts.space, parts.seed);

@@ -176,7 +176,7 @@ Source source(const std::string& name, const std::string& group, const study::Op
               std::function<Programs()> load) {
   // Loaded when first asked for, and kept.
   auto kept = std::make_shared<std::shared_ptr<const Programs>>();
-  const std::size_t pool = options.number("pool", 2000), test = options.number("test", 1000);
+  const std::size_t pool = options.number("pool"), test = options.number("test");
   return {name, group, [=](std::uint64_t seed) {
             if (!*kept) *kept = std::make_shared<const Programs>(load());
             return draw(*kept, pool, test, seed);
@@ -334,10 +334,10 @@ int main(int argc, char** argv) {
                     {.name = "samplers",
                      .seeds = 1,
                      .folders = {"kernel-tuner-hub", "roller-tvm-logs"},
-                     .options = {"part", "models", "pool", "test"}},
+                     .options = {"part=all", "models=gbdt,mlp", "pool=2000", "test=1000"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
-                      const std::string part = options.text("part", "all"), models = options.text("models", "gbdt,mlp");
+                      const std::string part = options.text("part"), models = options.text("models");
                       const auto wants = [&](const char* one) { return part == one || part == "all"; };
                       const auto models_has = [&](const std::string& one) {
                         return ("," + models + ",").find("," + one + ",") != std::string::npos;

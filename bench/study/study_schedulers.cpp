@@ -69,7 +69,7 @@ struct GradientOfGroups : schedulers::Gradient {
 };
 
 struct Settings {
-  std::size_t trials_per_task = 48, batch = 8, growth_percent = 0;
+  std::size_t trials_per_task = 0, batch = 0, growth_percent = 0;
   unsigned threads = 1;
 };
 
@@ -196,7 +196,7 @@ std::vector<SearchedNetwork> networks_on(const Target& target, const measurers::
 
 template <class Recipe>
 void add_searches(Schedulers<Recipe>& schedulers, const study::Options& options) {
-  const std::vector<std::string> chosen = study::command_line::names(options.text("schedulers", ""));
+  const std::vector<std::string> chosen = study::command_line::names(options.text("schedulers"));
   std::set<std::string> known;
   for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
     for (const SearchedNetwork& network : schedulers.networks()) {
@@ -224,26 +224,25 @@ void add_searches(Schedulers<Recipe>& schedulers, const study::Options& options)
 int main(int argc, char** argv) {
   std::optional<Schedulers<recipes::DraftAndTrees<Space, measurers::OrcJit>>> real;
   std::optional<Schedulers<recipes::AnsorQuick<Space, measurers::Simulated>>> simulated;
-  const int status = study::run(
-      argc, argv,
-      {.name = "schedulers",
-       .seeds = 5,
-       .options = {"machine", "networks", "schedulers", "trials", "batch", "growth_percent"}},
-      [&](study::Study& study) {
-        const study::Options& options = study.options();
-        const Settings defaults;
-        const Settings settings{.trials_per_task = options.number("trials", defaults.trials_per_task),
-                                .batch = options.number("batch", defaults.batch),
-                                .growth_percent = options.number("growth_percent", defaults.growth_percent),
-                                .threads = options.threads_or(std::thread::hardware_concurrency())};
-        bench::with_chosen_machine(options, [&](const Target& target, const auto& measurer) {
-          std::vector<SearchedNetwork> networks = networks_on(target, measurer, options.text("networks", ""));
-          if constexpr (study::HasOwnClock<std::remove_cvref_t<decltype(measurer)>>)
-            add_searches(simulated.emplace(std::move(networks), settings, options), options);
-          else
-            add_searches(real.emplace(std::move(networks), settings, options), options);
-        });
-      });
+  const int status =
+      study::run(argc, argv,
+                 {.name = "schedulers",
+                  .seeds = 5,
+                  .options = {"machine=real", "networks=", "schedulers=", "trials=48", "batch=8", "growth_percent=0"}},
+                 [&](study::Study& study) {
+                   const study::Options& options = study.options();
+                   const Settings settings{.trials_per_task = options.number("trials"),
+                                           .batch = options.number("batch"),
+                                           .growth_percent = options.number("growth_percent"),
+                                           .threads = options.threads_or(std::thread::hardware_concurrency())};
+                   bench::with_chosen_machine(options, [&](const Target& target, const auto& measurer) {
+                     std::vector<SearchedNetwork> networks = networks_on(target, measurer, options.text("networks"));
+                     if constexpr (study::HasOwnClock<std::remove_cvref_t<decltype(measurer)>>)
+                       add_searches(simulated.emplace(std::move(networks), settings, options), options);
+                     else
+                       add_searches(real.emplace(std::move(networks), settings, options), options);
+                   });
+                 });
   if (real) real->print();
   if (simulated) simulated->print();
   return status;

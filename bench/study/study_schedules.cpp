@@ -22,11 +22,13 @@ using namespace tunewright::bench;
 
 int main(int argc, char** argv) {
   return study::run(argc, argv,
-                    {.name = "schedules", .seeds = 5, .options = {"machine", "operators", "trials", "batch", "taught"}},
+                    {.name = "schedules",
+                     .seeds = 5,
+                     .options = {"machine=real", "operators=unseen", "trials=100", "batch=10", "taught=64"}},
                     [](study::Study& study) {
                       with_chosen_machine(study.options(), [&]<class M>(const Target& target, const M& measurer) {
                         const auto searched =
-                            problems(chosen_operators(study.options(), "unseen"), study.options(), target, measurer);
+                            problems(chosen_operators(study.options()), study.options(), target, measurer);
                         const Budget budget = bench::budget(study.options());
                         if constexpr (std::same_as<M, measurers::OrcJit>) {
                           const auto pretrained = std::make_shared<Pretrained>(study.options(), target);

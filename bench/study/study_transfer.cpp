@@ -279,7 +279,7 @@ std::vector<Data> all_data(const study::Options& options) {
     for (const std::string& source : targets) {
       for (const std::string& target : targets) {
         if (source == target) continue;
-        const auto read = [=, most = options.number("records", 700)] {
+        const auto read = [=, most = options.number("records")] {
           if (records->size() == 0) *records = study::recorded_programs(root, pool, {.records = most}, 1).records;
           return study::programs_on_two_devices(*records, source, target);
         };
@@ -305,12 +305,12 @@ int main(int argc, char** argv) {
   const study::Plan plan{.name = "transfer",
                          .seeds = 3,
                          .folders = {"kernel-tuner-hub", "roller-tvm-logs", "droplet-autotvm"},
-                         .options = {"source", "records", "only"}};
+                         .options = {"source=4096", "records=700", "only="}};
   return study::run(argc, argv, plan, [](const study::Study& study) {
     const study::Options& options = study.options();
     const std::size_t tasks = options.tasks == 0 ? 12 : options.tasks;
-    const std::size_t records = options.number("source", 4096);
-    const std::string only = options.text("only", "");
+    const std::size_t records = options.number("source");
+    const std::string only = options.text("only");
     for (const Data& data : all_data(options)) {
       if (data.name.find(only) == std::string::npos) continue;
       for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {

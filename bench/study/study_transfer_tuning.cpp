@@ -99,7 +99,7 @@ class Curve {
 struct Settings {
   std::filesystem::path out;
   Target target;
-  std::size_t trials = 64, batch = 16;  // a task, a round
+  std::size_t trials = 0, batch = 0;  // a task, a round
 };
 
 template <class Measurer>
@@ -278,20 +278,23 @@ class TransferStudy {
 int main(int argc, char** argv) {
   std::function<void()> print;
   const int status = study::run(
-      argc, argv, {.name = "transfer_tuning", .seeds = 1, .options = {"machine", "networks", "trials", "batch"}},
+      argc, argv,
+      {.name = "transfer_tuning",
+       .seeds = 1,
+       .options = {"machine=real", "networks=resnet18,resnet50,mobilenet_v2,squeezenet1_1,vgg16,bert_base", "trials=64",
+                   "batch=16"}},
       [&](study::Study& study) {
         const study::Options& options = study.options();
         make_folder(options.out, "name one that you may write, by --out=DIR");
-        const std::vector<std::string> networks = study::command_line::names(
-            options.text("networks", "resnet18,resnet50,mobilenet_v2,squeezenet1_1,vgg16,bert_base"));
+        const std::vector<std::string> networks = study::command_line::names(options.text("networks"));
         if (networks.size() < 2)
           throw std::invalid_argument("--networks=" + networks.front() + ": give two at least, one to take from");
         for (const std::string& name : networks) (void)bench::known_network(name);
         bench::with_chosen_machine(options, [&]<class Measurer>(const Target& target, const Measurer& measurer) {
           const Settings settings{.out = options.out,
                                   .target = target,
-                                  .trials = options.number("trials", 64),
-                                  .batch = options.number("batch", 16)};
+                                  .trials = options.number("trials"),
+                                  .batch = options.number("batch")};
           const auto of_machine = std::make_shared<TransferStudy<Measurer>>(settings, networks, measurer, options);
           for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
             for (const std::string& name : networks) of_machine->add(name, seed);

@@ -293,11 +293,11 @@ int main(int argc, char** argv) {
   const study::Plan plan{.name = "validity",
                          .seeds = 3,
                          .folders = {"roller-tvm-logs", "droplet-autotvm", "kernel-tuner-hub"},
-                         .options = {"only"}};
+                         .options = {"only="}};
   return study::run(argc, argv, plan, [](const study::Study& study) {
     const study::Options& options = study.options();
     const std::size_t most = options.tasks == 0 ? 6 : options.tasks;
-    const std::string only = options.text("only", "");
+    const std::string only = options.text("only");
     struct Half {
       std::string name;
       std::shared_ptr<const Class> tasks;

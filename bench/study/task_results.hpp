@@ -92,12 +92,17 @@ inline void from_line(const std::string& line, FinishedRun& run, std::string& st
   read_members(in, "a run", {"study", "subject", "data", "seed", "conditions", "figures", "counters"}, read);
 }
 
-/// The options that a run depends on; seeds are told apart, and what was chosen to run is not part of it.
+/// The options that a run depends on, without those that have their defaults, given or not; seeds are told apart, and
+/// what was chosen to run is not part of it.
 inline std::string conditions_of(const Options& options) {
   std::string text = "tasks=" + std::to_string(options.tasks) + " threads=" + std::to_string(options.threads);
-  for (const auto& [name, value] : options.others)
-    if (name != "only" && name != "part" && name != "minutes" && name != "networks" && name != "schedulers")
+  for (const auto& [name, value] : options.others) {
+    const auto stated = options.defaults.find(name);
+    const bool is_default = stated != options.defaults.end() && stated->second == value;
+    if (!is_default && name != "only" && name != "part" && name != "minutes" && name != "networks" &&
+        name != "schedulers")
       text += " " + name + "=" + value;
+  }
   return text;
 }
 

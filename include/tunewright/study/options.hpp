@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -22,8 +23,9 @@ struct Plan {
   std::string name;                    ///< of the study: what its results are filed under
   unsigned seeds = 5;                  ///< searches per recipe and problem
   std::vector<std::string> folders{};  ///< of `Options::data`, all needed
-  /// Names of the study's own options; others are refused: a misspelt `--seeds` would otherwise search with the
-  /// default. They are no `std::string`s, because `{{"a", "b"}}` would make a single one, from two iterators.
+  /// The study's own options, "name=default", or "name" where the default depends on more than the study; others are
+  /// refused: a misspelt `--seeds` would otherwise search with the default. They are no `std::string`s, because
+  /// `{{"a", "b"}}` would make a single one, from two iterators.
   std::vector<const char*> options{};
 };
 
@@ -49,22 +51,30 @@ struct Options {
   std::size_t tasks = 0;                           ///< 0: the study's own choice
   unsigned threads = 0;                            ///< 0: the study's own choice
   bool report_only = false;
-  std::map<std::string, std::string> others{};
-  std::vector<std::string> known{};  ///< `Plan::options`; reading another is a `std::logic_error`
+  std::map<std::string, std::string> others{};    ///< the study's own that are given
+  std::vector<std::string> known{};               ///< names in `Plan::options`; reading another is a `std::logic_error`
+  std::map<std::string, std::string> defaults{};  ///< those that `Plan::options` states
 
   [[nodiscard]] unsigned threads_or(unsigned otherwise) const { return threads == 0 ? otherwise : threads; }
+  /// One of the study's own options: what is given, or the plan's default. Throws `std::logic_error` if the plan states
+  /// none.
+  [[nodiscard]] std::string text(const std::string& name) const { return given_or_default(name); }
+  [[nodiscard]] std::size_t number(const std::string& name) const { return parse(name, given_or_default(name)); }
+  /// Like `number`, for small counts: threads, steps.
+  [[nodiscard]] unsigned few(const std::string& name) const { return parse<unsigned>(name, given_or_default(name)); }
+
+  /// The same where the default depends on more than the study. Throws `std::logic_error` if the plan states one too.
   [[nodiscard]] std::string text(const std::string& name, std::string otherwise) const {
-    const auto found = find(name);
-    return found == others.end() ? std::move(otherwise) : found->second;
+    const std::string* given = find_without_default(name);
+    return given == nullptr ? std::move(otherwise) : *given;
   }
   [[nodiscard]] std::size_t number(const std::string& name, std::size_t otherwise) const {
-    const auto found = find(name);
-    return found == others.end() ? otherwise : parse(name, found->second);
+    const std::string* given = find_without_default(name);
+    return given == nullptr ? otherwise : parse(name, *given);
   }
-  /// Like `number`, for small counts: threads, steps.
   [[nodiscard]] unsigned few(const std::string& name, unsigned otherwise) const {
-    const auto found = find(name);
-    return found == others.end() ? otherwise : parse<unsigned>(name, found->second);
+    const std::string* given = find_without_default(name);
+    return given == nullptr ? otherwise : parse<unsigned>(name, *given);
   }
   [[nodiscard]] bool knows(const std::string& name) const {
     return name == "minutes" || std::find(known.begin(), known.end(), name) != known.end();
@@ -83,12 +93,32 @@ struct Options {
   }
 
  private:
-  [[nodiscard]] std::map<std::string, std::string>::const_iterator find(const std::string& name) const {
+  /// What is given; null if nothing is.
+  [[nodiscard]] const std::string* find(const std::string& name) const {
     if (!knows(name)) {
       throw std::logic_error("the study reads --" + name + ", which its Plan::options does not list; add \"" + name +
                              "\" there");
     }
-    return others.find(name);
+    const auto given = others.find(name);
+    return given == others.end() ? nullptr : &given->second;
+  }
+  [[nodiscard]] const std::string* find_without_default(const std::string& name) const {
+    if (const auto stated = defaults.find(name); stated != defaults.end()) {
+      throw std::logic_error("the study reads --" + name + " with a default, and its Plan::options states \"" + name +
+                             "=" + stated->second + "\"; leave out one of them");
+    }
+    return find(name);
+  }
+  [[nodiscard]] const std::string& given_or_default(const std::string& name) const {
+    const std::string* given = find(name);
+    if (given != nullptr) return *given;
+    const auto stated = defaults.find(name);
+    if (stated == defaults.end()) {
+      throw std::logic_error("the study reads --" + name +
+                             ", of which its Plan::options states no default; make it \"" + name +
+                             "=default\" there, or read it with one");
+    }
+    return stated->second;
   }
 };
 
@@ -113,6 +143,13 @@ inline void read_shard(const std::string& value, Options& options) {
     if (options.shard >= 1 && options.shard <= options.shards) return;
   }
   throw std::invalid_argument("--shard=" + value + ": give i/n with i from 1 to n, such as --shard=2/4");
+}
+
+/// Name and default of one of `Plan::options`.
+inline std::pair<std::string, std::optional<std::string>> own_option(const std::string& listed) {
+  const std::size_t equals = listed.find('=');
+  if (equals == std::string::npos) return {listed, std::nullopt};
+  return {listed.substr(0, equals), listed.substr(equals + 1)};
 }
 
 /// An option that every study has.
@@ -178,16 +215,25 @@ inline void read(const std::string& name, const std::string& value, Options& opt
         std::string(common.meaning) + (common.otherwise == nullptr ? "" : " (" + common.otherwise(plan) + ")"));
   }
   add("--report", "no search: tables and figures of finished searches");
-  for (const char* own : plan.options) text += "  --" + std::string(own) + "=...\n";
+  for (const std::string own : plan.options) {
+    const auto [name, otherwise] = command_line::own_option(own);
+    if (!otherwise || otherwise->empty())
+      text += "  --" + name + "=...\n";
+    else
+      add("--" + name + "=...", "(" + *otherwise + ")");
+  }
   return text;
 }
 
 /// Removes the study's options from the command line and leaves those of Google Benchmark. Throws
 /// `std::invalid_argument` for a value out of range and for an option that the study does not have.
 inline Options take_options(int& argc, char** argv, const Plan& plan) {
-  Options options{.out = "results-" + plan.name,
-                  .seeds = plan.seeds,
-                  .known = std::vector<std::string>(plan.options.begin(), plan.options.end())};
+  Options options{.out = "results-" + plan.name, .seeds = plan.seeds};
+  for (const std::string own : plan.options) {
+    auto [name, otherwise] = command_line::own_option(own);
+    if (otherwise) options.defaults[name] = *std::move(otherwise);
+    options.known.push_back(std::move(name));
+  }
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];

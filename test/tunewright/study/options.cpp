@@ -89,11 +89,41 @@ TEST_CASE("a list of two options stays two in double braces, which would be two 
   }
 }
 
+TEST_CASE("an option has the default that the plan states, unless it is given") {
+  const study::Plan plan{.name = "mine", .options = {"batch=8", "steps=3", "set=known,unseen", "only=", "size"}};
+  Line line({"--batch=4", "--size=5"});
+  const study::Options options = line.options(plan);
+  CHECK(options.known == std::vector<std::string>{"batch", "steps", "set", "only", "size"});
+  CHECK(options.number("batch") == 4);
+  CHECK(options.few("steps") == 3);
+  CHECK(options.text("set") == "known,unseen");
+  CHECK(options.text("only").empty());
+  CHECK(options.number("size") == 5);
+  Line none({});
+  CHECK(none.options(plan).number("batch") == 8);
+  Line wrong({"--steps=none"});
+  CHECK_THROWS_WITH_AS((void)wrong.options(plan).few("steps"), doctest::Contains("--steps=none: give a count"),
+                       std::invalid_argument);
+}
+
+TEST_CASE("a default stands in one place: in the plan, or where the option is read") {
+  Line line({});
+  const study::Options options = line.options({.name = "mine", .options = {"batch=8", "size"}});
+  CHECK(options.number("size", 16) == 16);
+  CHECK_THROWS_WITH_AS((void)options.number("batch", 8), doctest::Contains("states \"batch=8\"; leave out one"),
+                       std::logic_error);
+  CHECK_THROWS_WITH_AS((void)options.number("size"), doctest::Contains("make it \"size=default\" there"),
+                       std::logic_error);
+  CHECK_THROWS_WITH_AS((void)options.number("sizes"), doctest::Contains("add \"sizes\" there"), std::logic_error);
+}
+
 TEST_CASE("the help names defaults of the plan and the study's own options") {
   const std::string text = study::usage({.name = "mine", .seeds = 9, .options = {"batch", "trials"}});
   for (const char* part : {"'mine'", "(results-mine)", "(9)", "--report", "  --batch=...\n  --trials=...\n"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(study::usage({.name = "mine"}).find("=...") == std::string::npos);
+  CHECK(study::usage({.name = "mine", .options = {"batch=8", "only="}})
+            .find("  --batch=...        (8)\n  --only=...\n") != std::string::npos);
 }
 
 TEST_CASE("the help and the refusal of an unknown option name the same options, and each of them is read") {

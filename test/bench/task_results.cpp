@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../bench/study/task_results.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace tunewright;
+
+namespace {
+
+/// The conditions of a study that is started with these words.
+std::string conditions(std::vector<std::string> words) {
+  const study::Plan plan{.name = "mine", .options = {"batch=8", "only=all", "records=100", "size"}};
+  words.insert(words.begin(), "program");
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  int count = static_cast<int>(pointers.size());
+  return study::conditions_of(study::take_options(count, pointers.data(), plan));
+}
+
+}  // namespace
+
+TEST_CASE("a run by an option's default is the same whether the option is given or left out") {
+  const std::string usual = conditions({});
+  CHECK(usual == "tasks=0 threads=0");
+  CHECK(conditions({"--batch=8"}) == usual);
+  CHECK(conditions({"--records=100", "--batch=8"}) == usual);
+  CHECK(conditions({"--batch=9", "--records=100"}) == "tasks=0 threads=0 batch=9");
+  CHECK(conditions({"--batch=8", "--batch=9"}) == "tasks=0 threads=0 batch=9");
+  CHECK(conditions({"--batch=9", "--batch=8"}) == usual);
+}
+
+TEST_CASE("a run depends on the options that have no default or another value, and not on what was chosen to run") {
+  CHECK(conditions({"--size=100"}) == "tasks=0 threads=0 size=100");
+  CHECK(conditions({"--tasks=3", "--threads=2", "--records=8"}) == "tasks=3 threads=2 records=8");
+  CHECK(conditions({"--only=some", "--minutes=5", "--seeds=9"}) == "tasks=0 threads=0");
+}
