@@ -15,9 +15,9 @@ source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 mkdir -p "${1:-$source/build/deb}"
 build=$(cd "${1:-$source/build/deb}" && pwd)
 
-cmake -S "$source" -B "$build" -DCMAKE_BUILD_TYPE=Release -DTUNEWRIGHT_BUILD_TESTS=OFF -DTUNEWRIGHT_BUILD_EXAMPLES=OFF \
-  -DTUNEWRIGHT_BUILD_BENCH=OFF -DTUNEWRIGHT_BUILD_TOOLS=OFF -DTUNEWRIGHT_INSTALL=ON >"$build/configure.log" 2>&1 ||
-  { cat "$build/configure.log" >&2; exit 1; }
+cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTUNEWRIGHT_BUILD_TESTS=OFF \
+  -DTUNEWRIGHT_BUILD_EXAMPLES=OFF -DTUNEWRIGHT_BUILD_BENCH=OFF -DTUNEWRIGHT_BUILD_TOOLS=OFF -DTUNEWRIGHT_INSTALL=ON \
+  >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
 rm -f "$build"/*.deb
 (cd "$build" && cpack -G DEB >cpack.log) || { cat "$build/cpack.log" >&2; exit 1; }
 package=$(ls "$build"/*.deb)
