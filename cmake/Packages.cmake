@@ -26,7 +26,7 @@ include(GNUInstallDirs)
 # out of the sources they build.
 set(documents "${CMAKE_INSTALL_DATADIR}/doc/${CPACK_PACKAGE_NAME}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${documents}" COMPONENT package_documents EXCLUDE_FROM_ALL
-  PATTERN "quickstart*" EXCLUDE)
+  PATTERN "quickstart*" EXCLUDE PATTERN CMakeLists.txt EXCLUDE)  # both need the build of this library
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${documents}" RENAME copyright
   COMPONENT package_documents EXCLUDE_FROM_ALL)
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${documents}" COMPONENT package_documents EXCLUDE_FROM_ALL)

@@ -23,3 +23,6 @@ foreach(file IN ITEMS include/tunewright/tuner.hpp share/cmake/tunewright/tunewr
     message(FATAL_ERROR "the package has no /usr/${file}; it has:\n${listed}")
   endif()
 endforeach()
+if(listed MATCHES "examples/CMakeLists.txt")
+  message(FATAL_ERROR "the package has the examples' CMakeLists.txt, which nothing but this library's build can use")
+endif()
