@@ -42,7 +42,7 @@ class TunewrightConan(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     options = {f"with_{component}": [True, False] for component in COMPONENTS}
     default_options = {f"with_{component}": component in ("data", "gzip", "graph", "reference", "eigen") for component in COMPONENTS}
-    exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
+    exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*.cmake", "cmake/*.in", "include/*", "!cmake/packaging/*"
     no_copy_source = True
     test_package_folder = "cmake/packaging/conan/test_package"
 

@@ -4,7 +4,7 @@
 # measuring rank, and now and then the rank that tunes. Whenever the search has ended it is started again, from its
 # journal. Says at the end whether anything was lost or measured twice; status 1 if so.
 #
-#   bash bench/kill_ranks.sh build/ci/bench/bench_scale_out [SECONDS=300] [EVERY=10] [FOLDER]
+#   bash bench/kill_ranks.sh build/release/bench/bench_scale_out [SECONDS=300] [EVERY=10] [FOLDER]
 set -euo pipefail
 program=$(realpath "${1:?path of bench_scale_out}")
 duration=${2:-300}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measured trials a second with one measuring rank and with two, in turns, and their ratio.
 #
-#   bash bench/scale_out.sh build/ci/bench/bench_scale_out [ROUNDS=3] [OPTIONS OF bench_scale_out...]
+#   bash bench/scale_out.sh build/release/bench/bench_scale_out [ROUNDS=3] [OPTIONS OF bench_scale_out...]
 #
 # Every run has one rank more, which tunes and compiles.
 set -euo pipefail

@@ -21,10 +21,15 @@ set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
   "llvm-19-dev, libopenmpi-dev, libisal-dev, libxtensor-dev, libbenchmark-dev (>= 1.6), gnuplot-nox")
 
-# Documents stand under the name of the package; other ways to install have places of their own for them.
-set(documents "${PROJECT_BINARY_DIR}/package_documents")
-file(COPY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${documents}" PATTERN "quickstart*" EXCLUDE)
-configure_file("${PROJECT_SOURCE_DIR}/LICENSE" "${documents}/copyright" COPYONLY)
-configure_file("${PROJECT_SOURCE_DIR}/README.md" "${documents}/README.md" COPYONLY)
-set(CPACK_INSTALLED_DIRECTORIES "${documents};/usr/share/doc/${CPACK_PACKAGE_NAME}")
+include(GNUInstallDirs)
+# Documents stand under the name of the package; other ways to install have places of their own for them, or leave them
+# out of the sources they build.
+set(documents "${CMAKE_INSTALL_DATADIR}/doc/${CPACK_PACKAGE_NAME}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${documents}" COMPONENT package_documents EXCLUDE_FROM_ALL
+  PATTERN "quickstart*" EXCLUDE PATTERN CMakeLists.txt EXCLUDE)  # both need the build of this library
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${documents}" RENAME copyright
+  COMPONENT package_documents EXCLUDE_FROM_ALL)
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${documents}" COMPONENT package_documents EXCLUDE_FROM_ALL)
+set(CPACK_INSTALL_CMAKE_PROJECTS
+  "${PROJECT_BINARY_DIR};${PROJECT_NAME};ALL;/;${PROJECT_BINARY_DIR};${PROJECT_NAME};package_documents;/")
 include(CPack)

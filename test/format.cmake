@@ -15,6 +15,9 @@ foreach(folder IN ITEMS include examples bench test tools cmake)
   list(APPEND sources ${found})
 endforeach()
 
+# Conan builds the package's test beside its sources.
+list(FILTER sources EXCLUDE REGEX "/conan/test_package/build/")
+
 find_program(CLANG_FORMAT NAMES clang-format-19)
 if(NOT CLANG_FORMAT)
   message(STATUS "skipped: clang-format-19 was not found; other versions print some things otherwise")

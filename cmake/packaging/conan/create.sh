@@ -22,6 +22,9 @@ conan profile detect --force --name=tunewright >/dev/null 2>&1
 {
   # What is detected is the standard that the compiler takes when it is not told, which is older than C++20.
   sed 's/^compiler\.cppstd=.*/compiler.cppstd=20/' "$profile"
+  # The packages that this needs have Ninja, and may come without Make.
+  echo "[conf]"
+  echo "tools.cmake.cmaketoolchain:generator=Ninja"
   echo "[platform_tool_requires]"
   echo "cmake/$(cmake --version | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')"
   echo "[replace_requires]"
