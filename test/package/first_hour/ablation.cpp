@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
       return study::Problem<spaces::MultiLevelTiling, measurers::Simulated>{
           .name = name, .task = program::make_task(name, graph, target)};
     };
-    study.compare<Ansor, Spread>(std::vector{problem("small", 64), problem("large", 256)}, {.trials = 48, .batch = 16});
+    study.compare<Ansor, Spread>(std::vector{problem("small", 64), problem("large", 256)}, {.trials = 96, .batch = 8});
   });
   std::cout << std::ifstream("results-spread/spread.md").rdbuf();
   return failed;
