@@ -101,6 +101,34 @@ std::string faults(const RunStatus& status) {
   return text.empty() ? "none" : text;
 }
 
+/// Tunes one kernel, compares it with the libraries, exports it, and returns its row of the table. Throws
+/// `std::runtime_error` if ours or a library's does not run to its end.
+std::string row_of(const bench::KernelCase& kernel_case, const Target& target, const Options& options,
+                   bench::KernelTuner& tuner, data::Journal& journal, Curve& curve, Interrupt& interrupt) {
+  const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
+  measurers::OrcJit& measurer = tuner.parts().measurer;
+  const Outcome naive = measurer.measure_kernel(
+      task, measurer.compile_kernel(task, loops::lower(schedule::Schedule{kernel_case.graph, {}})));
+  const bench::KernelRun found = tuner.run(task, {.trials = options.trials}, journal, curve, Progress{}, interrupt);
+  const std::vector<schedule::Schedule> best = found.history.fastest(4);
+  if (best.empty()) throw std::runtime_error("no program of '" + task.name + "' ran; faults: " + faults(found.status));
+  const bench::Comparison result = bench::compare(measurer, task, kernel_case, best);
+  curve.final_ratio = result.ratio.value_or(0);
+  codegen::export_kernel(measurer.compile_kernel(task, loops::lower(best[0])), kernel_case.name,
+                         options.output / "kernels");
+
+  const auto gflops = [&](double seconds) { return task.flops / seconds * 1e-9; };
+  char row[400];
+  std::snprintf(row, sizeof row, "%-28s %10s %10s %-8s %9s %6.2fx %8.1f %6.1f%% %7zu %7.1f  %s\n",
+                kernel_case.name.c_str(),
+                milliseconds(naive.valid() ? std::optional(naive.timing()->median.count()) : std::nullopt).c_str(),
+                milliseconds(result.library_s).c_str(), result.library.c_str(), milliseconds(result.tuned_s).c_str(),
+                result.ratio.value_or(0), gflops(result.tuned_s), 100 * task.flops / result.tuned_s / result.peak,
+                found.status.trials, found.status.elapsed.count(), faults(found.status).c_str());
+  for (const auto& [library, fault] : result.library_faults) std::cerr << library << ": " << fault << '\n';
+  return row;
+}
+
 int run(const Options& options) {
   const Target target = host_target();
   const auto unrestricted = bench::InstructionSet::Native;
@@ -118,38 +146,22 @@ int run(const Options& options) {
                 library.fault.empty() ? "" : (": NOT, it " + library.fault).c_str());
   }
   std::string table;
+  bool all_compared = true;
   for (const bench::KernelCase& kernel_case : cases) {
-    const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
-    measurers::OrcJit& measurer = tuner.parts().measurer;
-    const Outcome naive = measurer.measure_kernel(
-        task, measurer.compile_kernel(task, loops::lower(schedule::Schedule{kernel_case.graph, {}})));
-    Curve& curve = curves[kernel_case.name];
-    const bench::KernelRun found = tuner.run(task, {.trials = options.trials}, journal, curve, Progress{}, interrupt);
-    const std::vector<schedule::Schedule> best = found.history.fastest(4);
-    if (best.empty())
-      throw std::runtime_error("no program of '" + task.name + "' ran; faults: " + faults(found.status));
-    const bench::Comparison result = bench::compare(measurer, task, kernel_case, best);
-    curve.final_ratio = result.ratio.value_or(0);
-    codegen::export_kernel(measurer.compile_kernel(task, loops::lower(best[0])), kernel_case.name,
-                           options.output / "kernels");
-
-    const auto gflops = [&](double seconds) { return task.flops / seconds * 1e-9; };
-    char row[400];
-    std::snprintf(row, sizeof row, "%-28s %10s %10s %-8s %9s %6.2fx %8.1f %6.1f%% %7zu %7.1f  %s\n",
-                  kernel_case.name.c_str(),
-                  milliseconds(naive.valid() ? std::optional(naive.timing()->median.count()) : std::nullopt).c_str(),
-                  milliseconds(result.library_s).c_str(), result.library.c_str(), milliseconds(result.tuned_s).c_str(),
-                  result.ratio.value_or(0), gflops(result.tuned_s), 100 * task.flops / result.tuned_s / result.peak,
-                  found.status.trials, found.status.elapsed.count(), faults(found.status).c_str());
-    table += row;
-    for (const auto& [library, fault] : result.library_faults) std::cerr << library << ": " << fault << '\n';
+    try {
+      table += row_of(kernel_case, target, options, tuner, journal, curves[kernel_case.name], interrupt);
+    } catch (const std::runtime_error& error) {  // the other kernels are compared all the same
+      std::cerr << kernel_case.name << ": " << error.what() << '\n';
+      all_compared = false;
+    }
     if (interrupt.should_stop()) break;
   }
   write_plot(options.output, curves);
   std::printf("\n%-28s %10s %10s %-8s %9s %7s %8s %7s %7s %7s  %s\n%s", "kernel", "naive ms", "library ms", "",
               "tuned ms", "faster", "GFLOP/s", "of peak", "trials", "seconds", "faults", table.c_str());
   std::printf("\njournal, plot (best_so_far.svg) and kernels (objects with C headers): %s\n", options.output.c_str());
-  return interrupt.should_stop() ? 130 : 0;
+  if (interrupt.should_stop()) return 130;
+  return all_compared ? 0 : 1;
 }
 
 }  // namespace
