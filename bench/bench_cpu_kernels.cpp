@@ -32,7 +32,6 @@
 #include <exception>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>

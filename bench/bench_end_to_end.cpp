@@ -30,7 +30,6 @@
 
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <optional>
 #include <span>

@@ -28,7 +28,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "tunewright/core/host_target.hpp"

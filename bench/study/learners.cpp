@@ -23,7 +23,6 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>

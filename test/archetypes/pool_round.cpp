@@ -2,7 +2,6 @@
 // Active learning on a dataset, as docs/policies/samplers/biased_diversity.md shows it.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <set>

@@ -2,7 +2,6 @@
 // What every scheduler owes, whatever it is: see schedulers/concept.hpp.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <functional>
 #include <stdexcept>
 #include <vector>

@@ -4,11 +4,9 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>

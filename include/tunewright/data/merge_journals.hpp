@@ -37,7 +37,6 @@ MergeReport merge_journals(std::span<const std::string> inputs, const std::strin
 
 #if TUNEWRIGHT_DEFINES(journal)
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>

@@ -49,7 +49,6 @@ ExportedNetwork export_network(const Network& network, const Partition& partitio
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
-#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>

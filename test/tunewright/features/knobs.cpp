@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "support/refusal.hpp"
 #include "support/toy_space.hpp"
 

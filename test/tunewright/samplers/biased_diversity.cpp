@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <vector>
 
 #include "support/toy_model.hpp"

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <set>
 #include <vector>
 
 using namespace tunewright;

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <memory>
-#include <numeric>
 
 namespace {
 
