@@ -13,13 +13,13 @@
 
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "benchmark_program.hpp"
 #include "comparison_summary.hpp"
 #include "suite.hpp"
 #include "tune_kernel.hpp"
@@ -44,16 +44,6 @@ std::vector<Variant> variants() {
   return {{"one_iteration_per_step", one_iteration}, {"without_register_tiles", no_tiles}, {"aggressive", aggressive}};
 }
 
-/// Time of `other` over that of `one`, the median over pairs that ran right after each other. Throws
-/// `std::runtime_error` if one of them failed.
-double ratio_of(const Outcome& other, const Outcome& one) {
-  const std::vector<Seconds>& slow = bench::timing_of(other).repeats;
-  const std::vector<Seconds>& usual = bench::timing_of(one).repeats;
-  std::vector<double> ratios;
-  for (std::size_t r = 0; r < std::min(slow.size(), usual.size()); ++r) ratios.push_back(slow[r] / usual[r]);
-  return stats::median(ratios);
-}
-
 void compare(benchmark::State& state, const bench::SuiteEntry& entry, const Target& target,
              const bench::TuningOptions& settings, bench::KernelTuner& tuner, std::vector<Variant>& variants) {
   constexpr unsigned rounds = 41;
@@ -69,13 +59,14 @@ void compare(benchmark::State& state, const bench::SuiteEntry& entry, const Targ
       measurer.compile = variant.options;
       kernels.push_back(measurer.compile_kernel(task, nest));
     }
-    std::vector<Outcome> outcomes;
+    std::vector<std::vector<double>> seconds(kernels.size());
     for (auto _ : state) {
-      outcomes = measurer.measure_interleaved(task, kernels, rounds);
-      state.SetIterationTime(cost_s(outcomes.front()));
+      const std::vector<Outcome> outcomes = measurer.measure_interleaved(task, kernels, rounds);
+      for (std::size_t k = 0; k < kernels.size(); ++k) bench::detail::append(seconds[k], outcomes[k]);
+      state.SetIterationTime(stats::median(seconds[0]));
     }
     for (std::size_t v = 0; v < variants.size(); ++v) {
-      const double ratio = ratio_of(outcomes[v + 1], outcomes.front());
+      const double ratio = bench::median_ratio(seconds[v + 1], seconds[0]);
       state.counters[variants[v].counter] = ratio;
       variants[v].summary.add(entry.name, ratio);
     }
@@ -89,28 +80,20 @@ void compare(benchmark::State& state, const bench::SuiteEntry& entry, const Targ
 int main(int argc, char** argv) try {
   const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
   const Target host = host_target();
-  Target target = bench::held_to(host, settings.instructions);
-  if (settings.threads) target = target.with_threads(*settings.threads);
+  const Target target = bench::chosen_target(settings, host);
   bench::KernelTuner tuner = bench::kernel_tuner(settings.seed, host.threads);
   std::vector<Variant> all = variants();
-  const auto register_once = [](const std::string& name, auto run) {
-    benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
-  };
   const std::vector<bench::SuiteEntry> entries = bench::suite();
   for (const bench::SuiteEntry& entry : entries)
-    register_once(entry.name, [&](benchmark::State& state) { compare(state, entry, target, settings, tuner, all); });
-  register_once("summary", [&](benchmark::State& state) {
+    bench::register_once(entry.name,
+                         [&](benchmark::State& state) { compare(state, entry, target, settings, tuner, all); });
+  bench::register_once("summary", [&](benchmark::State& state) {
     for (auto _ : state) state.SetIterationTime(0);
     for (const Variant& variant : all) state.counters[variant.counter] = variant.summary.geometric_mean();
     state.counters["kernels"] = static_cast<double>(all.front().summary.compared());
   });
 
-  std::vector<std::string> texts = bench::with_summary({argv, argv + argc});
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  int count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
-  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 1;
+  if (!bench::initialize_with_summary(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 } catch (const std::exception& error) {

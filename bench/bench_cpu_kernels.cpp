@@ -38,6 +38,7 @@
 #include <variant>
 #include <vector>
 
+#include "benchmark_program.hpp"
 #include "comparison_summary.hpp"
 #include "random_shapes.hpp"
 #include "tune_kernel.hpp"
@@ -147,12 +148,7 @@ int main(int argc, char** argv) try {
   arguments.push_back(nullptr);
   bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
   const Target host = host_target();
-  Target target = bench::held_to(host, settings.instructions);
-  if (settings.threads) target = target.with_threads(*settings.threads);
-  if (target.threads > host.threads) {
-    throw std::invalid_argument(std::to_string(target.threads) + " threads were asked for and there are " +
-                                std::to_string(host.threads) + " cores: threads that take turns are not timed");
-  }
+  const Target target = bench::chosen_target(settings, host);
   if (settings.served) {
     serve(*settings.served, target, settings, host.threads);
     return 0;
@@ -180,22 +176,14 @@ int main(int argc, char** argv) try {
       throw std::invalid_argument("seconds_per_kernel is less than the construction of the tuner takes; give more");
   }
   bench::ComparisonSummary summary;
-  const auto register_once = [](const std::string& name, auto run) {
-    benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
-  };
   for (const bench::KernelCase& kernel_case : cases) {
-    register_once(kernel_case.name, [&](benchmark::State& state) {
+    bench::register_once(kernel_case.name, [&](benchmark::State& state) {
       tune_and_compare(state, kernel_case, target, settings, tuner, summary);
     });
   }
-  register_once("summary", [&](benchmark::State& state) { report(state, summary); });
+  bench::register_once("summary", [&](benchmark::State& state) { report(state, summary); });
 
-  std::vector<std::string> texts = bench::with_summary({argv, argv + argc});
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  int count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
-  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 1;
+  if (!bench::initialize_with_summary(argc, argv)) return 1;
   benchmark::AddCustomContext("instructions of both sides", std::string(name(settings.instructions)) + ", " +
                                                                 std::to_string(target.threads) + " threads");
   report(peers.reports());

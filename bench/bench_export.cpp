@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmark_program.hpp"
 #include "tune_kernel.hpp"
 #include "tunewright/codegen/export.hpp"
 #include "tunewright/core/host_target.hpp"
@@ -100,12 +101,6 @@ codegen::Kernel exported(const codegen::Kernel& tuned, std::size_t slot) {
   return native;
 }
 
-double median_ratio(const std::vector<double>& over, const std::vector<double>& under) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < over.size(); ++i) ratios.push_back(over[i] / under[i]);
-  return stats::median(std::move(ratios));
-}
-
 void tune_and_export(benchmark::State& state, const bench::KernelCase& kernel_case, std::size_t slot,
                      const bench::TuningOptions& settings, bench::KernelTuner& tuner) {
   const Task task = program::make_task(kernel_case.name, kernel_case.graph, host_target());
@@ -125,8 +120,8 @@ void tune_and_export(benchmark::State& state, const bench::KernelCase& kernel_ca
       }
       state.SetIterationTime(stats::median(exported_s));
     }
-    state.counters["ratio_vs_tuned"] = median_ratio(tuned_s, exported_s);
-    state.counters["ratio_of_copy"] = median_ratio(tuned_s, copy_s);
+    state.counters["ratio_vs_tuned"] = bench::median_ratio(tuned_s, exported_s);
+    state.counters["ratio_of_copy"] = bench::median_ratio(tuned_s, copy_s);
     state.counters["ratio_of_fastest"] =
         *std::min_element(tuned_s.begin(), tuned_s.end()) / *std::min_element(exported_s.begin(), exported_s.end());
     state.counters["tuned_ms"] = 1e3 * stats::median(tuned_s);
@@ -151,12 +146,8 @@ int main(int argc, char** argv) try {
   {
     bench::KernelTuner tuner = bench::kernel_tuner(settings.seed, host.threads);
     for (std::size_t c = 0; c < cases.size(); ++c) {
-      benchmark::RegisterBenchmark(
-          cases[c].name.c_str(),
-          [&, c](benchmark::State& state) { tune_and_export(state, cases[c], c, settings, tuner); })
-          ->UseManualTime()
-          ->Iterations(1)
-          ->Unit(benchmark::kMillisecond);
+      bench::register_once(cases[c].name,
+                           [&, c](benchmark::State& state) { tune_and_export(state, cases[c], c, settings, tuner); });
     }
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

@@ -80,6 +80,13 @@ inline void append(std::vector<double>& seconds, const Outcome& outcome) {
 
 }  // namespace detail
 
+/// The median of the ratios of as many times, each measured right after the one that it is divided by or before it.
+inline double median_ratio(const std::vector<double>& over, const std::vector<double>& under) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < over.size(); ++i) ratios.push_back(over[i] / under[i]);
+  return stats::median(std::move(ratios));
+}
+
 /// Heats: the best schedules of a run and the libraries in turns; the winners of both sides then meet in `blocks`
 /// blocks of `rounds`, which alone count, so that being chosen as the fastest by luck helps nobody. A library whose
 /// speed the target's instructions do not allow has failed.
@@ -116,7 +123,7 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
 
   std::vector<codegen::Kernel> finalists{kernels[*tuned]};
   if (library) finalists.push_back(kernels[best.size() + *library]);
-  std::vector<double> tuned_s, library_s, ratios;
+  std::vector<double> tuned_s, library_s;
   double bandwidth = 0;
   const auto bytes = static_cast<std::uint64_t>(program::bytes(*kernel_case.graph));
   for (unsigned block = 0; block < blocks; ++block) {
@@ -128,7 +135,7 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
     detail::append(tuned_s, outcomes[0]);
     if (library) detail::append(library_s, outcomes[1]);
   }
-  for (std::size_t i = 0; i < library_s.size(); ++i) ratios.push_back(library_s[i] / tuned_s[i]);
+  if (library) result.ratio = median_ratio(library_s, tuned_s);
   result.tuned_s = stats::median(std::move(tuned_s));
   result.peak = peak;
   if (kernel_case.memory_bound) {
@@ -138,7 +145,6 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
   if (library) {
     result.library = kernel_case.libraries[*library].library;
     result.library_s = stats::median(std::move(library_s));
-    result.ratio = stats::median(std::move(ratios));
   }
   return result;
 }

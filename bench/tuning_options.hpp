@@ -92,6 +92,17 @@ inline TuningOptions take_tuning_options(int& argc, char** argv) {
   return options;
 }
 
+/// `host` as far as the options go. Throws `std::invalid_argument` for instructions or cores that it lacks.
+[[nodiscard]] inline Target chosen_target(const TuningOptions& options, const Target& host) {
+  Target target = held_to(host, options.instructions);
+  if (options.threads) target = target.with_threads(*options.threads);
+  if (target.threads > host.threads) {
+    throw std::invalid_argument(std::to_string(target.threads) + " threads were asked for and there are " +
+                                std::to_string(host.threads) + " cores: threads that take turns are not timed");
+  }
+  return target;
+}
+
 /// Arguments with a filter of Google Benchmark, if there is one, that takes the benchmark "summary" too.
 [[nodiscard]] inline std::vector<std::string> with_summary(std::vector<std::string> arguments) {
   constexpr std::string_view option = "--benchmark_filter=";

@@ -84,6 +84,22 @@ TEST_CASE("a filter takes the summary too") {
   CHECK(bench::with_summary({"program", "--x"}) == std::vector<std::string>{"program", "--x"});
 }
 
+TEST_CASE("a target has the instructions and threads that are asked for, as far as the host has them") {
+  Target host;
+  host.isa = Isa::Avx512;
+  host.threads = 4;
+  bench::TuningOptions options;
+  CHECK(bench::chosen_target(options, host) == host);
+  options.instructions = bench::InstructionSet::Avx2;
+  options.threads = 2;
+  const Target held = bench::chosen_target(options, host);
+  CHECK(held.isa == Isa::Avx2);
+  CHECK(held.threads == 2);
+  options.threads = 5;
+  CHECK(refusal([&] { (void)bench::chosen_target(options, host); }) ==
+        "5 threads were asked for and there are 4 cores: threads that take turns are not timed");
+}
+
 TEST_CASE("instruction sets are read by name and hold a target to them") {
   using enum bench::InstructionSet;
   for (const bench::InstructionSet set : {Sse42, Avx2, Avx512, Amx, Native})

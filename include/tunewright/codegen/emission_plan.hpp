@@ -137,7 +137,7 @@ class EmissionPlan {
   loops::Var chunk_variable_ = 0;
   std::unordered_map<const loops::Statement*, loops::IndexExpr> target_offsets_;
   std::unordered_map<const loops::Statement*, StatementPlan> statements_;
-  std::unordered_map<const loops::Loop*, std::int64_t> iterations_per_step_;  ///< where more than one
+  std::unordered_map<const loops::Loop*, std::int64_t> iterations_per_step_;  ///< where several fit
   mutable std::unordered_map<const program::Operator*, std::size_t> widest_operands_;
 };
 

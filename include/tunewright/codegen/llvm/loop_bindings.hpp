@@ -12,20 +12,20 @@
 /// time.
 namespace tunewright::codegen::llvm_backend {
 
-/// Calls `f` with the variable of a static loop bound to each constant or vector of lanes in turn.
+/// Calls `f` with the variable of a loop bound to each constant or vector of lanes in turn, from iteration `from` on.
 template <class F>
-void for_each_binding(EmissionContext& context, const loops::Loop& loop, const F& f) {
+void for_each_binding(EmissionContext& context, const loops::Loop& loop, const F& f, std::int64_t from = 0) {
   const Binding saved = context.bindings[loop.var];
   Binding& binding = context.bindings[loop.var];
   const std::int64_t extent = context.plan.extent(loop.var);
   if (extent > 1 && loop.kind == loops::LoopKind::Vectorized) {
-    for (const EmissionPlan::Chunk& chunk : context.plan.chunks(loop)) {
+    for (const EmissionPlan::Chunk& chunk : context.plan.chunks(loop, from)) {
       binding = context.start_of(chunk);
       f();
     }
     context.leave_chunk();
   } else {
-    for (std::int64_t i = 0; i < extent; ++i) {
+    for (std::int64_t i = from; i < extent; ++i) {
       binding = {Binding::Kind::Constant, i, nullptr, false, context.depth};
       f();
     }

@@ -181,12 +181,7 @@ class LoopEmitter {
           }
         },
         false, step);
-    const Binding saved = context_.bindings[loop.var];
-    for (std::int64_t i = in_steps; i < extent; ++i) {
-      context_.bindings[loop.var] = {Binding::Kind::Constant, i, nullptr, false, context_.depth};
-      emit_body(loop.body);
-    }
-    context_.bindings[loop.var] = saved;
+    for_each_binding(context_, loop, [&] { emit_body(loop.body); }, in_steps);
   }
 
   /// A loop that is executed at least once, unless `may_be_empty`, and whose counter proceeds by `step`.
@@ -228,11 +223,7 @@ class LoopEmitter {
     context_.bindings[loop.var] = {Binding::Kind::Lanes, 0, nullptr, true, context_.depth};
     emit_serial(plan_.chunk_variable(), builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(full)),
                 [&] { emit_body(loop.body); });
-    for (const EmissionPlan::Chunk& chunk : plan_.chunks(loop, full * lanes)) {
-      context_.bindings[loop.var] = context_.start_of(chunk);
-      emit_body(loop.body);
-    }
-    context_.leave_chunk();
+    for_each_binding(context_, loop, [&] { emit_body(loop.body); }, full * lanes);
     context_.bindings[loop.var] = saved;
   }
 

@@ -42,7 +42,7 @@ struct Roof {
 ///   statement   maximum + (1 - overlap) * (sum of the others); program: sum of its statements and loops
 class CpuAnalysis {
  public:
-  /// Of programs on `target`, by the rates of `core`, which `CpuCore::on` adapts to the target.
+  /// Analyses programs on `target` by the rates of `core`, which `CpuCore::on` adapts to the target.
   CpuAnalysis(const Target& target, const CpuCore& core) : target_(target), core_(core.on(target)) {}
 
   /// Cycles of one run.
