@@ -219,7 +219,7 @@ std::optional<std::uint64_t> take_task(std::vector<std::string>& words) {
     if (words[0] != "best" && words[0] != "export") throw UsageError("'" + words[0] + "' takes no " + option);
     if (!joined && w + 1 == words.size()) throw UsageError(option + " wants the hash of a task, as 'list' prints it");
     try {
-      task = data::record_json::from_hex(joined ? words[w].substr(option.size() + 1) : words[w + 1], option.c_str());
+      task = from_hex(joined ? words[w].substr(option.size() + 1) : words[w + 1], option);
     } catch (const std::runtime_error& error) {
       throw UsageError(std::string(error.what()) + "; give the hash of a task, as 'list' prints it");
     }

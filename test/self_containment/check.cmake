@@ -2,42 +2,54 @@
 # cmake -DCOMPILER=... -DCOMPILER_ID=... -DFLAGS=... -DOWN_INCLUDES=a -DWARNINGS=-Wa|-Wb -DINCLUDES=a|b
 #   -DDEFINITIONS=a|b -DHEADER=... -DSTAMP=<file> [-DBASE=<stamp>] [-DPRECOMPILE=TRUE] -P check.cmake
 #
-# Fails if HEADER does not compile alone, or with a warning that WARNINGS makes an error. Otherwise it writes STAMP, and
-# with PRECOMPILE the precompiled form of the header beside it. BASE is the stamp of a precompiled header that HEADER
-# includes. At the end of a source GCC instantiates templates, which takes half of its time and which test_odr does too;
-# an assertion that fails behind the header stops it before.
+# Fails if HEADER does not compile alone, or with a warning that WARNINGS makes an error; otherwise it writes STAMP. The
+# header is compiled with its own definitions and with the declarations of what it includes: a name that only another
+# header's definitions bring is as missing as one that no header brings. With PRECOMPILE it precompiles HEADER, without
+# definitions, beside STAMP instead, and BASE is the stamp of such a header, which HEADER includes. At the end of a
+# source GCC instantiates templates, which takes half of its time and which test_odr does too; an assertion that fails
+# behind the header stops it before.
 
 string(REPLACE "|" ";" folders "${INCLUDES}")
 list(REMOVE_ITEM folders /usr/include "${OWN_INCLUDES}")  # the first is known to the compiler, which must keep it last
 list(TRANSFORM folders PREPEND "-isystem;")
 string(REPLACE "|" ";" warnings "${WARNINGS}")
 string(REPLACE "|" ";" definitions "${DEFINITIONS}")
+list(APPEND definitions TUNEWRIGHT_SEPARATE_COMPILATION)
 list(TRANSFORM definitions PREPEND -D)
 separate_arguments(flags UNIX_COMMAND "${FLAGS}")
-list(APPEND flags -std=c++20 ${warnings} ${definitions} "-I${OWN_INCLUDES}" ${folders})
+list(APPEND flags -std=c++20 ${warnings} ${definitions} "-I${OWN_INCLUDES}" ${folders} -MD -MF "${STAMP}.d" -MT "${STAMP}")
 if(COMPILER_ID STREQUAL "GNU")
   list(APPEND flags --param=ggc-min-heapsize=1048576)
+  set(suffix gch)
+else()
+  set(suffix pch)
 endif()
-set(dependencies -MD -MF "${STAMP}.d" -MT "${STAMP}")
 
 if(PRECOMPILE)
-  if(COMPILER_ID STREQUAL "GNU")
-    set(suffix gch)
-  else()
-    set(suffix pch)
-  endif()
   file(WRITE "${STAMP}.hpp" "#include \"${HEADER}\"\n")
-  execute_process(COMMAND "${COMPILER}" ${flags} ${dependencies} -x c++-header "${STAMP}.hpp" -o "${STAMP}.hpp.${suffix}"
+  execute_process(COMMAND "${COMPILER}" ${flags} -x c++-header "${STAMP}.hpp" -o "${STAMP}.hpp.${suffix}"
     RESULT_VARIABLE status ERROR_VARIABLE output)
 else()
   if(BASE)
     list(APPEND flags -include "${BASE}.hpp")
   endif()
+  # What the header includes comes first, without definitions; then its own are switched on.
+  set(source "")
+  file(STRINGS "${HEADER}" lines REGEX "^#include \"tunewright/|^#if TUNEWRIGHT_DEFINES")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "TUNEWRIGHT_DEFINES\\((.*)\\)")
+      string(APPEND source "#undef TUNEWRIGHT_COMPILES\n#define TUNEWRIGHT_COMPILES TUNEWRIGHT_UNIT_${CMAKE_MATCH_1}\n")
+      break()
+    endif()
+    string(APPEND source "${line}\n")
+  endforeach()
+  string(APPEND source "#include \"${HEADER}\"\n")
   if(COMPILER_ID STREQUAL "GNU")
     list(APPEND flags -fmax-errors=1)
+    string(APPEND source "static_assert(false, \"the header compiles alone\");\n")
   endif()
-  execute_process(COMMAND "${COMPILER}" ${flags} ${dependencies} -fsyntax-only -include "${HEADER}"
-    "${CMAKE_CURRENT_LIST_DIR}/behind_header.cpp" RESULT_VARIABLE status ERROR_VARIABLE output)
+  file(WRITE "${STAMP}.cpp" "${source}")
+  execute_process(COMMAND "${COMPILER}" ${flags} -fsyntax-only "${STAMP}.cpp" RESULT_VARIABLE status ERROR_VARIABLE output)
   if(output MATCHES "error: static assertion failed: the header compiles alone")
     set(status 0)
   endif()

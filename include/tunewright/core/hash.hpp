@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "tunewright/detail/config.hpp"
+
 namespace tunewright {
 
 /// 64-bit mixer (the finaliser of SplitMix64): every input bit changes about half of the output bits.
@@ -46,4 +48,32 @@ class StableHash {
   return text;
 }
 
+/// Reads such digits. Throws `std::runtime_error`, which names `field`, for any other text.
+[[nodiscard]] std::uint64_t from_hex(std::string_view text, std::string_view field);
+
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include <cstddef>
+#include <stdexcept>
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE std::uint64_t from_hex(std::string_view text, std::string_view field) {
+  std::uint64_t value = 0;
+  for (const char c : text) {
+    const std::size_t digit = std::string_view("0123456789abcdef").find(c);
+    if (text.size() != 16 || digit == std::string_view::npos) {
+      throw std::runtime_error("'" + std::string(field) + "' is '" + std::string(text) +
+                               "', not 16 hexadecimal digits");
+    }
+    value = value * 16 + digit;
+  }
+  if (text.empty()) throw std::runtime_error("'" + std::string(field) + "' is empty");
+  return value;
+}
+
+}  // namespace tunewright
+
+#endif

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/latency.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
@@ -36,8 +37,6 @@ inline constexpr int record_schema = 1;
 
 namespace record_json {
 
-/// Reads a number written by `to_hex`; errors name `field`.
-std::uint64_t from_hex(std::string_view text, const char* field);
 inline std::uint64_t hash_at(const nlohmann::json& json, const char* field) {
   return from_hex(std::string_view(json.at(field).get_ref<const std::string&>()), field);
 }
@@ -79,7 +78,6 @@ void write_journal(std::ostream& out, std::span<const Record> records, std::span
 #include <optional>
 #include <type_traits>
 
-#include "tunewright/core/hash.hpp"
 #include "tunewright/data/journal_index/line_head.hpp"
 #include "tunewright/data/task_json.hpp"
 #include "tunewright/data/whole_number.hpp"
@@ -163,20 +161,6 @@ TUNEWRIGHT_INLINE std::string to_line(const Record& record) {
 }  // namespace tunewright::data
 
 namespace tunewright::data::record_json {
-
-TUNEWRIGHT_INLINE std::uint64_t from_hex(std::string_view text, const char* field) {
-  std::uint64_t value = 0;
-  for (const char c : text) {
-    const auto digit = std::string_view("0123456789abcdef").find(c);
-    if (text.size() != 16 || digit == std::string_view::npos) {
-      throw std::runtime_error(std::string("'") + field + "' is '" + std::string(text) +
-                               "', not 16 hexadecimal digits");
-    }
-    value = value * 16 + digit;
-  }
-  if (text.empty()) throw std::runtime_error(std::string("'") + field + "' is empty");
-  return value;
-}
 
 TUNEWRIGHT_INLINE Seconds seconds(const nlohmann::json& json, const char* field) {
   const Seconds time(json.get<double>());

@@ -43,7 +43,6 @@ inline constexpr int task_schema = 2;
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/target.hpp"
-#include "tunewright/data/record_json.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
 
@@ -204,8 +203,8 @@ TUNEWRIGHT_INLINE Task task_from_line(std::string_view line) {
   });
   in.expect_end();
   if (!has_target) throw std::runtime_error("'target' is missing");
-  task.workload_hash = record_json::from_hex(workload, "workload");
-  if (record_json::from_hex(named, "task") != stable_hash(task)) {
+  task.workload_hash = from_hex(workload, "workload");
+  if (from_hex(named, "task") != stable_hash(task)) {
     throw std::runtime_error("describes task " + to_hex(stable_hash(task)) + ", but names " + named);
   }
   if (!(task.weight > 0) || !std::isfinite(task.weight)) throw std::runtime_error("'weight' is not above 0 and finite");

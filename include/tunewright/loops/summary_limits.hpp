@@ -35,6 +35,7 @@ namespace tunewright::loops {
 
 #if TUNEWRIGHT_DEFINES(loops)
 
+#include "tunewright/loops/limit_checks.hpp"
 #include "tunewright/loops/written_statements.hpp"
 
 namespace tunewright::loops {

@@ -147,6 +147,7 @@ struct Nvrtc {
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/latency.hpp"
 #include "tunewright/core/thread_team.hpp"
+#include "tunewright/measurers/nvrtc/code_wire.hpp"
 
 namespace tunewright::measurers {
 

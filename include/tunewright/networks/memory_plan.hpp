@@ -35,6 +35,15 @@ struct MemoryPlan {
 /// alignment.
 [[nodiscard]] std::size_t least_memory(std::span<const Lifetime> pieces, std::size_t alignment = 64);
 
+namespace detail {
+
+/// The smallest multiple of `alignment`, a power of two, that is not below `bytes`.
+[[nodiscard]] constexpr std::size_t rounded_up(std::size_t bytes, std::size_t alignment) noexcept {
+  return (bytes + alignment - 1) & ~(alignment - 1);
+}
+
+}  // namespace detail
+
 }  // namespace tunewright::networks
 
 #if TUNEWRIGHT_DEFINES(whole_networks)
@@ -59,10 +68,6 @@ TUNEWRIGHT_INLINE void check_lifetimes(std::span<const Lifetime> pieces, std::si
                                 std::to_string(pieces[p].first) + " to step " + std::to_string(pieces[p].last) +
                                 "; give the earlier step first");
   }
-}
-
-TUNEWRIGHT_INLINE std::size_t rounded_up(std::size_t bytes, std::size_t alignment) {
-  return (bytes + alignment - 1) & ~(alignment - 1);
 }
 
 }  // namespace tunewright::networks::detail

@@ -74,6 +74,8 @@ class Demand {
 
 #if TUNEWRIGHT_DEFINES(reference)
 
+#include "tunewright/core/parallel.hpp"
+
 namespace tunewright::reference {
 
 TUNEWRIGHT_INLINE std::vector<std::int64_t> sample_points(const std::vector<std::int64_t>& shape, std::size_t count,

@@ -64,6 +64,7 @@ struct ClusterCentres {
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/samplers/k_means.hpp"
 
 namespace tunewright::samplers {

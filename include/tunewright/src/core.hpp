@@ -23,6 +23,7 @@
 #include "tunewright/core/clock.hpp"
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/helper_threads.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/host_target.hpp"

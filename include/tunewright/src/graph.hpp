@@ -84,6 +84,7 @@
 #include "tunewright/loops/summary/windows.hpp"
 #include "tunewright/loops/summary/work.hpp"
 #include "tunewright/loops/summary_limits.hpp"
+#include "tunewright/loops/target_limits.hpp"
 #include "tunewright/loops/tensor_operands.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 #include "tunewright/loops/tensor_work.hpp"

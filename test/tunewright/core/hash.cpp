@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdint>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 using namespace tunewright;
@@ -60,4 +62,16 @@ TEST_CASE("sixteen lower-case digits") {
   CHECK(to_hex(0) == "0000000000000000");
   CHECK(to_hex(0xdeadbeefULL) == "00000000deadbeef");
   CHECK(to_hex(~0ULL) == "ffffffffffffffff");
+}
+
+TEST_CASE("the digits are read back, and no other text is") {
+  CHECK(from_hex("0000000000000000", "key") == 0);
+  CHECK(from_hex("00000000deadbeef", "key") == 0xdeadbeefULL);
+  CHECK(from_hex("ffffffffffffffff", "key") == ~0ULL);
+  CHECK_THROWS_WITH_AS((void)from_hex("", "key"), "'key' is empty", std::runtime_error);
+  for (const char* text : {"0", "00000000DEADBEEF", "00000000deadbeefa", "0x000000deadbeef", "00000000deadbee "}) {
+    CHECK_THROWS_WITH_AS((void)from_hex(text, "key"),
+                         ("'key' is '" + std::string(text) + "', not 16 hexadecimal digits").c_str(),
+                         std::runtime_error);
+  }
 }

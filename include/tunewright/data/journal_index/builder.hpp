@@ -8,6 +8,7 @@
 
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/journal_index/format.hpp"
+#include "tunewright/data/journal_index/line_head.hpp"
 #include "tunewright/data/positioned_io.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"

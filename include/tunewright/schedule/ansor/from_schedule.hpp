@@ -87,6 +87,8 @@ class Export {
 
 #if TUNEWRIGHT_DEFINES(schedule)
 
+#include "tunewright/schedule/apply.hpp"
+
 namespace tunewright::schedule::ansor::detail {
 
 TUNEWRIGHT_INLINE Export::Export(const schedule::Schedule& schedule) : state_(schedule::initial_state(schedule.graph)) {
