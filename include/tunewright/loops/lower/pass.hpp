@@ -26,6 +26,10 @@ using schedule::ScheduleFault;
 using schedule::Stage;
 using schedule::State;
 
+/// Maximum size of the index at which a window begins. Where stages read at indices that repeat their axes, each one
+/// that is computed in a loop multiplies it.
+inline constexpr std::size_t max_window_terms = 1024;
+
 /// A window of a tensor: `base[d] .. base[d] + extent[d] - 1`, with base over the surrounding loop variables.
 struct Window {
   std::vector<IndexExpr> base;

@@ -62,10 +62,19 @@ TUNEWRIGHT_INLINE void StagePlacement::inline_stages() {
     if (reads_inlined) {
       Operator substituted = *stage.op;
       const auto axis_range = [&](Var v) { return Range{0, stage.op->axes[v].extent - 1}; };
+      std::size_t inlined = 0;
       substituted.body = program::rewrite(stage.op->body, [&](const Expr& node) -> Expr {
         if (node->op != Op::Load || !is_inlined(node->tensor)) return {};
-        return program::substitute_indices(
+        Expr value = program::substitute_indices(
             info_[node->tensor].op->body, [&](Var v) -> const IndexExpr& { return node->indices[v]; }, axis_range);
+        inlined += program::size_of(value);
+        if (inlined > schedule::detail::max_body) {
+          throw ScheduleError(ScheduleFault::NotInlineable,
+                              "stages of " + std::to_string(inlined) + " terms are inlined into '" + stage.op->name +
+                                  "', and at most " + std::to_string(schedule::detail::max_body) +
+                                  " are possible; compute some that are read several times");
+        }
+        return value;
       });
       info.op = std::make_shared<const Operator>(std::move(substituted));
     }
