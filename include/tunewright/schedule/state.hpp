@@ -118,7 +118,17 @@ inline constexpr std::size_t max_origins = 256;
 
 /// Maximum size of what is substituted into a body, values of iterators or other bodies, as `program::size_of` counts
 /// it; each substitution may multiply it.
-inline constexpr std::size_t max_body = std::size_t{1} << 14;
+inline constexpr std::size_t max_body = std::size_t{1} << 12;
+
+/// Maximum letters of the name of an axis that is made of an iterator.
+inline constexpr std::size_t max_name = std::size_t{1} << 14;
+
+/// Maximum iterators of a stage that steps changed, and maximum stages that steps add: what follows calls itself for
+/// each loop and for each stage inside.
+inline constexpr std::size_t max_iterators = 1024, max_added_stages = 1024;
+
+/// Throws `ScheduleError` if `more` iterators are too many for the stage.
+void check_room(const Stage& stage, std::size_t more);
 
 /// Multiplies `product` by `extent`; false if that makes more than `max_fused`.
 [[nodiscard]] constexpr bool multiply_fused(std::int64_t& product, std::int64_t extent) noexcept {
@@ -257,9 +267,18 @@ TUNEWRIGHT_INLINE Stage& computed_stage(State& state, TensorId id) {
   return state.stages[id];
 }
 
+TUNEWRIGHT_INLINE void check_room(const Stage& stage, std::size_t more) {
+  if (more <= max_iterators && stage.iterators.size() <= max_iterators - more) return;
+  throw ScheduleError(ScheduleFault::Unsupported,
+                      "stage '" + stage.op->name + "' has " + std::to_string(stage.iterators.size()) +
+                          " iterators and would get " + std::to_string(more) + " more, and at most " +
+                          std::to_string(max_iterators) + " are possible; split and fuse less often");
+}
+
 TUNEWRIGHT_INLINE void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t> factors) {
   Stage& stage = computed_stage(state, id);
   const std::size_t at = live_position(stage, iter);
+  check_room(stage, factors.size() + 1);
   std::int64_t inner = 1;
   for (const std::int64_t factor : factors) {
     if (factor < 1) {
@@ -346,6 +365,11 @@ TUNEWRIGHT_INLINE void propagate_values(const Stage& stage, const std::vector<st
 
 TUNEWRIGHT_INLINE TensorId add_stage(State& state, std::shared_ptr<const Operator> op, Scope scope, TensorId before) {
   const auto id = static_cast<TensorId>(state.stages.size());
+  if (id - state.graph->size() >= max_added_stages) {
+    throw ScheduleError(ScheduleFault::Unsupported, "a schedule adds stage '" + op->name + "' to " +
+                                                        std::to_string(max_added_stages) +
+                                                        " that it added, and more are not possible; cache less");
+  }
   Stage stage;
   stage.op = std::move(op);
   stage.scope = scope;

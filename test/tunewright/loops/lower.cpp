@@ -74,7 +74,7 @@ std::vector<const loops::Statement*> statements(const loops::Body& body) {
 }
 
 TEST_CASE("stages that are read twice are inlined in each other only while the expression is short") {
-  // A load has its node and a term, a sum a node: two of n inlined stages have 6 * 2^n - 2, of which 2^14 are allowed.
+  // A load has its node and a term, a sum a node: two of n inlined stages have 6 * 2^n - 2, of which 2^12 are allowed.
   const auto doubled = [](std::size_t times) {
     auto g = std::make_shared<program::ComputeGraph>();
     program::Tensor last = g->input("x", {4});
@@ -86,8 +86,8 @@ TEST_CASE("stages that are read twice are inlined in each other only while the e
     for (std::size_t t = 0; t < times; ++t) s.compute_inline(static_cast<schedule::TensorId>(t + 1));
     return s;
   };
-  CHECK(fault(doubled(11)) == "nothing was thrown");
-  CHECK(fault(doubled(12)) == "not_inlineable");
+  CHECK(fault(doubled(9)) == "nothing was thrown");
+  CHECK(fault(doubled(10)) == "not_inlineable");
   CHECK(fault(doubled(40)) == "not_inlineable");  // 2^40 loads
 }
 
@@ -113,6 +113,24 @@ TEST_CASE("stages are computed in a loop only while the indices of what they rea
   CHECK(fault(nested(10)) == "nothing was thrown");
   CHECK(fault(nested(11)) == "bad_location");
   CHECK(fault(nested(50)) == "bad_location");  // 2^50 terms
+}
+
+TEST_CASE("a stage has at most 1024 loops, with those of the stages in which it is computed") {
+  const auto with_axes = [](std::size_t count, bool in_each_other) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const std::vector<program::Axis> axes(count, {"i", 1});
+    const program::Tensor x = g->input("x", {1});
+    const program::Tensor y = g->compute("y", axes, [&](auto i) { return x(i[0]); });
+    const std::vector<program::IndexExpr> first(count, 0);
+    g->compute("z", axes, [&](auto) { return program::load(y.id, program::ScalarType::Float32, first); });
+    ScheduleBuilder s(g);
+    if (in_each_other) s.compute_at(1, 2, 0);
+    return s;
+  };
+  CHECK(fault(with_axes(1024, false)) == "nothing was thrown");
+  CHECK(fault(with_axes(1025, false)) == "unsupported");
+  CHECK(fault(with_axes(512, true)) == "nothing was thrown");
+  CHECK(fault(with_axes(513, true)) == "unsupported");
 }
 
 TEST_CASE("a fused loop has at most 2^53 iterations, as an operator has") {

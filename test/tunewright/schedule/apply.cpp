@@ -136,6 +136,17 @@ TEST_CASE("loops that are split and fused again and again are refused before the
   CHECK(fault(steps) == "unsupported");
 }
 
+TEST_CASE("steps make at most 1024 iterators of a stage, and at most 1024 stages") {
+  const Split most{2, 2, std::vector<std::int64_t>(1020, 1)};  // 1021 parts beside i, j and k
+  CHECK(after({most}).stages[2].iterators.size() == 1024);
+  CHECK(fault({most, Fuse{2, {0}, 1, false}}) == "unsupported");
+  CHECK(fault({Split{2, 2, std::vector<std::int64_t>(1021, 1)}}) == "unsupported");
+  std::vector<Step> steps(1024, CacheWrite{2, Scope::Local});
+  CHECK(after(steps).stages.size() == 4 + 1024);
+  steps.emplace_back(CacheWrite{2, Scope::Local});
+  CHECK(fault(steps) == "unsupported");
+}
+
 TEST_CASE("numbers stay the same whatever is decided") {
   // The number of fused loops and the factors are decisions; what comes after must not notice.
   for (const std::uint32_t count : {1U, 2U}) {

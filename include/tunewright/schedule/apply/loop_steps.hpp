@@ -62,6 +62,7 @@ inline void apply_step(State& state, const Fuse& s) {
                                                       stage.op->name + "'");
   }
   const std::size_t first = live_position(stage, s.iters[0]);
+  check_room(stage, 1);
   Relation relation;
   std::size_t origins = 0;
   for (std::size_t i = 0; i < s.count; ++i) {
