@@ -16,7 +16,8 @@ namespace tunewright::fuzz {
 /// every configuration and latency.
 inline void check_table(const data::ImportedTable& imported) {
   const Table& table = imported.table;
-  require(imported.report.lines == imported.report.records + imported.report.bad, "records are counted once");
+  require(imported.report.lines == imported.report.records + imported.report.blank + imported.report.bad,
+          "records are counted once");
   require(table.size() == imported.report.records, "each record is a row");
   require(table.choices.size() == table.size() * table.parameters.size(), "rows are whole");
   for (const std::uint16_t* choice = table.choices.data(); const Parameter& parameter : table.parameters) {

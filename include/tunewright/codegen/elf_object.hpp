@@ -26,8 +26,10 @@ namespace tunewright::codegen {
 #include <elf.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 
 namespace tunewright::codegen {
 
@@ -45,11 +47,16 @@ TUNEWRIGHT_INLINE std::vector<char> with_symbol_renamed(std::vector<char> object
   const auto wrong = [&](const char* what) {
     return std::invalid_argument("the object file of kernel '" + from + "' " + what);
   };
-  const auto read = [&](std::size_t at, auto& value) {
-    if (at + sizeof value > object.size()) throw wrong("is truncated");
-    std::memcpy(&value, object.data() + at, sizeof value);
+  const auto part = [&](std::uint64_t at, std::uint64_t bytes) {
+    if (at > object.size() || bytes > object.size() - at) throw wrong("is truncated");
+    return std::span<const char>(object).subspan(at, bytes);
   };
-  const auto write = [&](std::size_t at, const auto& value) { std::memcpy(object.data() + at, &value, sizeof value); };
+  const auto read = [&](std::uint64_t at, auto& value) {
+    std::memcpy(&value, part(at, sizeof value).data(), sizeof value);
+  };
+  const auto write = [&](std::uint64_t at, const auto& value) {
+    std::memcpy(object.data() + at, &value, sizeof value);
+  };
   Elf64_Ehdr file;
   read(0, file);
   if (std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_ident[EI_CLASS] != ELFCLASS64)
@@ -58,17 +65,20 @@ TUNEWRIGHT_INLINE std::vector<char> with_symbol_renamed(std::vector<char> object
     Elf64_Shdr symbols;
     read(file.e_shoff + s * sizeof symbols, symbols);
     if (symbols.sh_type != SHT_SYMTAB) continue;
-    const std::size_t names_at = file.e_shoff + symbols.sh_link * sizeof(Elf64_Shdr);
+    const std::uint64_t names_at = file.e_shoff + symbols.sh_link * sizeof(Elf64_Shdr);
     Elf64_Shdr names;
     read(names_at, names);
-    for (std::size_t at = symbols.sh_offset; at < symbols.sh_offset + symbols.sh_size; at += sizeof(Elf64_Sym)) {
+    const std::span<const char> text = part(names.sh_offset, names.sh_size);
+    const std::size_t count = part(symbols.sh_offset, symbols.sh_size).size() / sizeof(Elf64_Sym);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t at = symbols.sh_offset + i * sizeof(Elf64_Sym);
       Elf64_Sym symbol;
       read(at, symbol);
-      if (names.sh_offset + names.sh_size > object.size() || symbol.st_name >= names.sh_size)
-        throw wrong("is truncated");
-      if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || from != object.data() + names.sh_offset + symbol.st_name)
-        continue;
-      std::vector<char> table(object.data() + names.sh_offset, object.data() + names.sh_offset + names.sh_size);
+      if (symbol.st_name >= text.size()) throw wrong("is truncated");
+      // A name ends with a zero byte, or with the table.
+      const std::string_view rest(text.data() + symbol.st_name, text.size() - symbol.st_name);
+      if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || rest.substr(0, rest.find('\0')) != from) continue;
+      std::vector<char> table(text.begin(), text.end());
       symbol.st_name = static_cast<Elf64_Word>(table.size());
       table.insert(table.end(), to.c_str(), to.c_str() + to.size() + 1);
       names.sh_offset = object.size();

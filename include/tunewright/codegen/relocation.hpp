@@ -59,14 +59,14 @@ bool write(char* at, T value) {
 /// Applies a relocation of x86-64; false if it is unknown or out of range.
 [[nodiscard]] inline bool apply_x86_64(std::uint32_t kind, char* at, std::uint64_t target, std::int64_t addend,
                                        const Slot& slot, bool foreign) {
-  const auto here = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at));
+  const auto offset = static_cast<std::uint64_t>(addend) - reinterpret_cast<std::uintptr_t>(at);
   const auto relative = [&](std::uint64_t to) {
-    const std::int64_t distance = static_cast<std::int64_t>(to) + addend - here;
+    const auto distance = static_cast<std::int64_t>(to + offset);
     return bits::fits(distance, 32) && bits::write(at, static_cast<std::int32_t>(distance));
   };
   switch (kind) {
     case R_X86_64_64: return bits::write(at, target + static_cast<std::uint64_t>(addend));
-    case R_X86_64_PC64: return bits::write(at, static_cast<std::int64_t>(target) + addend - here);
+    case R_X86_64_PC64: return bits::write(at, target + offset);
     case R_X86_64_PC32:
     case R_X86_64_PLT32: return relative(foreign ? reinterpret_cast<std::uintptr_t>(slot.jump) : target);
     case R_X86_64_GOTPCREL:

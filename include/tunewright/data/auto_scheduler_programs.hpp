@@ -49,7 +49,7 @@ class AutoSchedulerPrograms {
   void describe(const AutoSchedulerRecord& record, FeatureBatch& batch);
 
   /// Appends the record to a dataset, without its features. The task's name is its workload key and its class the
-  /// function's name.
+  /// function's name, or the key again where that is no list that starts with a name.
   void append_result(const AutoSchedulerRecord& record, Dataset& dataset);
   /// Appends the record with its statement rows.
   void append(const AutoSchedulerRecord& record, Dataset& dataset);
@@ -79,6 +79,19 @@ class AutoSchedulerPrograms {
 #include "tunewright/data/auto_scheduler_log/workloads.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/task.hpp"
+
+namespace tunewright::data::ansor {
+
+/// The name of the function of a workload; the key itself if it names none.
+[[nodiscard]] inline std::string class_of(const std::string& key) {
+  try {
+    return parse_workload(key).name;
+  } catch (const FormatError&) {
+    return key;
+  }
+}
+
+}  // namespace tunewright::data::ansor
 
 namespace tunewright::data {
 
@@ -117,10 +130,8 @@ TUNEWRIGHT_INLINE void AutoSchedulerPrograms::describe(const AutoSchedulerRecord
 TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append_result(const AutoSchedulerRecord& record, Dataset& dataset) {
   const Task* known = task(record);
   const std::string& key = record.task->workload_key;
-  const std::uint32_t number = dataset.task_number({.name = key,
-                                                    .operator_class = ansor::parse_workload(key).name,
-                                                    .flops = known != nullptr ? known->flops : 0,
-                                                    .weight = 1});
+  const std::uint32_t number = dataset.task_number(
+      {.name = key, .operator_class = ansor::class_of(key), .flops = known != nullptr ? known->flops : 0, .weight = 1});
   dataset.add(number, dataset.target_number(device_), to_outcome(record.result));
 }
 

@@ -142,6 +142,9 @@ template <class ExpressionOf>
 /// Calls `f(node)` for every node, arguments first.
 void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f);
 
+/// Nodes of `e` and terms of their indices; what occurs twice counts twice.
+[[nodiscard]] std::size_t size_of(const Expr& e);
+
 void add_to_hash(StableHash& h, const Expr& e);
 
 }  // namespace tunewright::program
@@ -220,6 +223,15 @@ TUNEWRIGHT_INLINE Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> f) 
 TUNEWRIGHT_INLINE void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f) {
   for (const Expr& arg : e->args) visit(arg, f);
   f(*e);
+}
+
+TUNEWRIGHT_INLINE std::size_t size_of(const Expr& e) {
+  std::size_t size = 0;
+  visit(e, [&size](const ExprNode& node) {
+    size += 1 + node.index.size();
+    for (const IndexExpr& index : node.indices) size += index.size();
+  });
+  return size;
 }
 
 TUNEWRIGHT_INLINE void add_to_hash(StableHash& h, const Expr& e) {

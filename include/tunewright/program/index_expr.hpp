@@ -135,6 +135,9 @@ class IndexExpr {
 
   [[nodiscard]] std::uint64_t hash() const;
 
+  /// Terms, with those of numerators as often as these occur.
+  [[nodiscard]] std::size_t size() const noexcept;
+
   /// Text with `name_of(var)` for the variables, e.g. "4*i + j - 1" or "(i + 3) div 4".
   template <class NameOf>
   [[nodiscard]] std::string to_string(const NameOf& name_of) const {
@@ -275,6 +278,14 @@ TUNEWRIGHT_INLINE std::uint64_t IndexExpr::hash() const {
     if (t.numerator) h.add(t.numerator->hash());
   }
   return h.value();
+}
+
+TUNEWRIGHT_INLINE std::size_t IndexExpr::size() const noexcept {
+  std::size_t size = terms_.size();
+  for (const Term& t : terms_) {
+    if (t.numerator) size += t.numerator->size();
+  }
+  return size;
 }
 
 TUNEWRIGHT_INLINE int IndexExpr::compare(const IndexExpr& a, const IndexExpr& b) {

@@ -32,6 +32,7 @@ using Factors = boost::container::small_vector<std::int64_t, 3>;
 struct Iterator {
   AxisKind kind = AxisKind::Spatial;
   LoopKind annotation = LoopKind::Serial;
+  std::uint16_t origins = 1;  ///< axes that it comes from, one as often as there are ways; its name has as many parts
 };
 
 /// How iterators derive from others: one parent and several children (split), or several parents and one child (fuse).
@@ -108,12 +109,39 @@ Stage& computed_stage(State& state, TensorId id);
 /// Maximum product of the factors of one split; keeps arithmetic on extents within 64 bits.
 inline constexpr std::int64_t max_split = std::int64_t{1} << 31;
 
+/// Maximum iterations of a fused loop, for the same reason: those of all axes of an operator together.
+inline constexpr std::int64_t max_fused = std::int64_t{1} << 53;
+
+/// Maximum origins of an iterator. Loops that are split and fused again double them each time, and with them names and
+/// the values of axes.
+inline constexpr std::size_t max_origins = 256;
+
+/// Maximum size of what is substituted into a body, values of iterators or other bodies, as `program::size_of` counts
+/// it; each substitution may multiply it.
+inline constexpr std::size_t max_body = std::size_t{1} << 12;
+
+/// Maximum letters of the name of an axis that is made of an iterator.
+inline constexpr std::size_t max_name = std::size_t{1} << 14;
+
+/// Maximum iterators of a stage that steps changed, and maximum stages that steps add: what follows calls itself for
+/// each loop and for each stage inside.
+inline constexpr std::size_t max_iterators = 1024, max_added_stages = 1024;
+
+/// Throws `ScheduleError` if `more` iterators are too many for the stage.
+void check_room(const Stage& stage, std::size_t more);
+
+/// Multiplies `product` by `extent`; false if that makes more than `max_fused`.
+[[nodiscard]] constexpr bool multiply_fused(std::int64_t& product, std::int64_t extent) noexcept {
+  return !__builtin_mul_overflow(product, extent, &product) && product <= max_fused;
+}
+
 void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t> factors);
 
 /// Computes the extents of the parts of a split, one more than factors.
 void split_extents(std::int64_t whole, std::span<const std::int64_t> factors, std::int64_t* part) noexcept;
 
-/// Computes the extents of all iterators, by IterId, from those of the axes, which must be set.
+/// Computes the extents of all iterators, by IterId, from those of the axes, which must be set. Throws `ScheduleError`
+/// for a fused loop of more than `max_fused` iterations.
 void propagate_extents(const Stage& stage, std::vector<std::int64_t>& extent);
 
 /// Computes the values of all iterators, by IterId, as expressions over the values of the loops in `stage.order`, which
@@ -239,9 +267,18 @@ TUNEWRIGHT_INLINE Stage& computed_stage(State& state, TensorId id) {
   return state.stages[id];
 }
 
+TUNEWRIGHT_INLINE void check_room(const Stage& stage, std::size_t more) {
+  if (more <= max_iterators && stage.iterators.size() <= max_iterators - more) return;
+  throw ScheduleError(ScheduleFault::Unsupported,
+                      "stage '" + stage.op->name + "' has " + std::to_string(stage.iterators.size()) +
+                          " iterators and would get " + std::to_string(more) + " more, and at most " +
+                          std::to_string(max_iterators) + " are possible; split and fuse less often");
+}
+
 TUNEWRIGHT_INLINE void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t> factors) {
   Stage& stage = computed_stage(state, id);
   const std::size_t at = live_position(stage, iter);
+  check_room(stage, factors.size() + 1);
   std::int64_t inner = 1;
   for (const std::int64_t factor : factors) {
     if (factor < 1) {
@@ -254,7 +291,7 @@ TUNEWRIGHT_INLINE void split(State& state, TensorId id, IterId iter, std::span<c
     }
     inner *= factor;
   }
-  const AxisKind kind = stage.iterators[iter].kind;
+  const Iterator part_of_it{stage.iterators[iter].kind, LoopKind::Serial, stage.iterators[iter].origins};
   if (stage.relations.empty())
     stage.relations.reserve(stage.op->axes.size() + 1);  // all axes split, and some loops fused
   Relation& relation = stage.relations.emplace_back();
@@ -262,7 +299,7 @@ TUNEWRIGHT_INLINE void split(State& state, TensorId id, IterId iter, std::span<c
   relation.factors.assign(factors.begin(), factors.end());
   for (std::size_t part = 0; part <= factors.size(); ++part) {
     relation.children.push_back(static_cast<IterId>(stage.iterators.size()));
-    stage.iterators.push_back({kind, LoopKind::Serial});
+    stage.iterators.push_back(part_of_it);
   }
   stage.order[at] = relation.children[0];
   stage.order.insert(stage.order.begin() + static_cast<std::ptrdiff_t>(at + 1), relation.children.begin() + 1,
@@ -294,7 +331,12 @@ TUNEWRIGHT_INLINE void propagate_extents(const Stage& stage, std::vector<std::in
       split_extents(extent[r.parents[0]], {r.factors.data(), r.factors.size()}, children);
     } else {
       std::int64_t product = 1;
-      for (const IterId parent : r.parents) product *= extent[parent];
+      for (const IterId parent : r.parents) {
+        if (!multiply_fused(product, extent[parent])) {
+          throw ScheduleError(ScheduleFault::BadFactor, describe_iterator(stage, r.children[0]) +
+                                                            " has more than 2^53 iterations; fuse fewer loops");
+        }
+      }
       *children = product;
     }
   }
@@ -323,6 +365,11 @@ TUNEWRIGHT_INLINE void propagate_values(const Stage& stage, const std::vector<st
 
 TUNEWRIGHT_INLINE TensorId add_stage(State& state, std::shared_ptr<const Operator> op, Scope scope, TensorId before) {
   const auto id = static_cast<TensorId>(state.stages.size());
+  if (id - state.graph->size() >= max_added_stages) {
+    throw ScheduleError(ScheduleFault::Unsupported, "a schedule adds stage '" + op->name + "' to " +
+                                                        std::to_string(max_added_stages) +
+                                                        " that it added, and more are not possible; cache less");
+  }
   Stage stage;
   stage.op = std::move(op);
   stage.scope = scope;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -52,6 +53,19 @@ inline std::string to_line(const FinishedSearch& search, const std::string& stud
   return std::move(writer).finish();
 }
 
+/// Whether a search can have gone like that: counts of its trials, and improvements in order of trials, time and speed.
+[[nodiscard]] inline bool is_possible(const Course& course) {
+  constexpr std::size_t most_trials = std::size_t{1} << 53;  // reports count in double precision
+  if (course.trials > most_trials || course.failed > course.trials || course.imprecise > course.trials) return false;
+  Improvement last{.trial = 0, .elapsed_s = 0, .best_s = Course::infinity};
+  for (const Improvement& one : course.improvements) {
+    if (one.trial <= last.trial || !(one.elapsed_s >= last.elapsed_s) || !(one.best_s < last.best_s)) return false;
+    last = one;
+  }
+  return last.trial <= course.trials && last.best_s > 0 && course.elapsed_s >= last.elapsed_s &&
+         std::isfinite(course.elapsed_s);
+}
+
 /// Reads a search and the name of its study from a line. Throws `FormatError` for an invalid line.
 inline void from_line(const std::string& line, FinishedSearch& search, std::string& study) {
   json::Scanner in(line);
@@ -89,6 +103,10 @@ inline void from_line(const std::string& line, FinishedSearch& search, std::stri
   read_members(in, "a finished search",
                {"study", "recipe", "problem", "seed", "conditions", "trials", "failed", "elapsed_s", "improvements"},
                read);
+  if (!is_possible(search.course)) {
+    in.fail("expected failures and improvements among the " + std::to_string(search.course.trials) + " trials and " +
+            std::to_string(search.course.elapsed_s) + " seconds, in order of trials, time and speed");
+  }
 }
 
 /// The finished searches of a folder, in files `finished.*.jsonl`.

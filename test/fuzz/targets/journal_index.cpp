@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A journal beside an index that somebody edited and signed anew: the first byte is a number of edits, each of them a
 // place (two bytes) and a value, and the rest is the journal. An index may hide records; it never makes one up.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
@@ -18,13 +17,6 @@
 using namespace tunewright;
 
 namespace {
-
-/// A journal in memory that is gone when the program ends.
-struct Folder {
-  std::filesystem::path path = "/dev/shm/tunewright_fuzz_" + std::to_string(::getpid());
-  Folder() { std::filesystem::create_directory(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 void write(const std::string& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -51,7 +43,7 @@ void sign(std::string& index) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  static const Folder folder;
+  static const fuzz::Folder folder;
   const std::string journal = (folder.path / "journal").string(), index = data::JournalIndex::path_of(journal);
   const std::size_t edits = size == 0 ? 0 : std::min<std::size_t>(bytes[0], (size - 1) / 3);
   std::filesystem::remove(index);

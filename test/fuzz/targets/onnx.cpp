@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ONNX file, with limits that keep networks small. A network that is taken has values for its constants, and its
 // graph is written as JSON and reads with the same hash.
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
-#include <string>
 
+#include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
 #include "tunewright/networks/import_onnx.hpp"
 #include "tunewright/program/graph_json.hpp"
@@ -16,11 +14,7 @@ using namespace tunewright;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   // A file in a folder of its own, since weights may lie in files beside it.
-  static const struct Folder {
-    std::filesystem::path path = "/dev/shm/tunewright_fuzz_" + std::to_string(::getpid());
-    Folder() { std::filesystem::create_directory(path); }
-    ~Folder() { std::filesystem::remove_all(path); }
-  } folder;
+  static const fuzz::Folder folder;
   const std::filesystem::path file = folder.path / "model.onnx";
   std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(bytes), static_cast<std::streamsize>(size));
   const networks::OnnxOptions limits{.dimensions = {{"n", 2}},

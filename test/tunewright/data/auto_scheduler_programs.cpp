@@ -84,6 +84,18 @@ TEST_CASE("a workload whose numbers are refused is counted, and its programs hav
         1);
 }
 
+TEST_CASE("a workload whose key is no list is unknown, and its own class") {
+  data::AutoSchedulerPrograms programs("x86");
+  data::Dataset dataset;
+  programs.append(record_of("nobody's"), dataset);
+  CHECK(dataset.size() == 1);
+  CHECK(dataset.x.programs() == 1);
+  CHECK(dataset.x.rows() == 0);
+  REQUIRE(dataset.tasks.size() == 1);
+  CHECK(dataset.tasks[0].name == "nobody's");
+  CHECK(dataset.tasks[0].operator_class == "nobody's");
+}
+
 TEST_CASE("layers of a network are told by their shapes, and the steps of all their tasks fit") {
   data::AutoSchedulerPrograms programs("x86");
   data::Dataset dataset;

@@ -140,6 +140,8 @@ TEST_CASE("steps that do not fit, or have no counterpart, are refused by kind") 
   CHECK(fault_of(matmul, R"([["SA", 2, 0, 8, 2]])") == Fault::Unsupported);
   CHECK(fault_of(matmul, R"([["AN", 2, 0, 11]])") == Fault::Unsupported);
   CHECK(fault_of(matmul, R"([["PR", 2, 0, "tensor_core"]])") == Fault::Unsupported);
+  CHECK(fault_of(matmul, R"([["PR", 2, 0, "auto_unroll_max_step$"]])") == Fault::Unsupported);
+  CHECK(fault_of(matmul, R"([["PR", 2, 0, "auto_unroll_max_step$10000000000000000000"]])") == Fault::Unsupported);
   CHECK(fault_of(matmul, R"([["CHR", 0, "shared", [2, 2]]])") == Fault::Unsupported);
   CHECK(fault_of(matmul, R"([["CHR", 0, "texture", [2]]])") == Fault::Unsupported);
   CHECK(fault_of(matmul, R"([["FU", 2, []]])") == Fault::Unsupported);

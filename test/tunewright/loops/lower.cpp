@@ -73,6 +73,80 @@ std::vector<const loops::Statement*> statements(const loops::Body& body) {
   return found;
 }
 
+TEST_CASE("stages that are read twice are inlined in each other only while the expression is short") {
+  // A load has its node and a term, a sum a node: two of n inlined stages have 6 * 2^n - 2, of which 2^12 are allowed.
+  const auto doubled = [](std::size_t times) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    program::Tensor last = g->input("x", {4});
+    for (std::size_t t = 0; t <= times; ++t) {
+      const program::Tensor before = last;
+      last = g->compute("t" + std::to_string(t), {{"i", 4}}, [&](auto i) { return before(i[0]) + before(i[0]); });
+    }
+    ScheduleBuilder s(g);
+    for (std::size_t t = 0; t < times; ++t) s.compute_inline(static_cast<schedule::TensorId>(t + 1));
+    return s;
+  };
+  CHECK(fault(doubled(9)) == "nothing was thrown");
+  CHECK(fault(doubled(10)) == "not_inlineable");
+  CHECK(fault(doubled(40)) == "not_inlineable");  // 2^40 loads
+}
+
+TEST_CASE("stages are computed in a loop only while the indices of what they read are short") {
+  // An index i + i mod 3 of i, which has n terms, has 2n + 1: the n-th stage begins at one of 2^n - 1, of which 1024
+  // are allowed.
+  const auto nested = [](std::int64_t times) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    program::Tensor last = g->input("x", {4 + 2 * times});
+    for (std::int64_t t = 1; t <= times; ++t) {
+      const program::Tensor before = last;
+      const std::int64_t extent = 4 + 2 * (times - t);
+      last = g->compute("t" + std::to_string(t), {{"i", extent}}, [&](auto i) {
+        return before(i[0] +
+                      program::IndexExpr::remainder(i[0], 3, [&](auto) { return program::Range{0, extent - 1}; }));
+      });
+    }
+    ScheduleBuilder s(g);
+    const auto output = static_cast<schedule::TensorId>(times);
+    for (schedule::TensorId t = 1; t < output; ++t) s.compute_at(t, output, 0);
+    return s;
+  };
+  CHECK(fault(nested(10)) == "nothing was thrown");
+  CHECK(fault(nested(11)) == "bad_location");
+  CHECK(fault(nested(50)) == "bad_location");  // 2^50 terms
+}
+
+TEST_CASE("a stage has at most 1024 loops, with those of the stages in which it is computed") {
+  const auto with_axes = [](std::size_t count, bool in_each_other) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const std::vector<program::Axis> axes(count, {"i", 1});
+    const program::Tensor x = g->input("x", {1});
+    const program::Tensor y = g->compute("y", axes, [&](auto i) { return x(i[0]); });
+    const std::vector<program::IndexExpr> first(count, 0);
+    g->compute("z", axes, [&](auto) { return program::load(y.id, program::ScalarType::Float32, first); });
+    ScheduleBuilder s(g);
+    if (in_each_other) s.compute_at(1, 2, 0);
+    return s;
+  };
+  CHECK(fault(with_axes(1024, false)) == "nothing was thrown");
+  CHECK(fault(with_axes(1025, false)) == "unsupported");
+  CHECK(fault(with_axes(512, true)) == "nothing was thrown");
+  CHECK(fault(with_axes(513, true)) == "unsupported");
+}
+
+TEST_CASE("a fused loop has at most 2^53 iterations, as an operator has") {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const program::Tensor x = g->input("x", {std::int64_t{1} << 30, std::int64_t{1} << 23});
+  g->compute("y", {{"i", std::int64_t{1} << 30}, {"j", std::int64_t{1} << 23}}, [&](auto i) { return x(i[0], i[1]); });
+  ScheduleBuilder whole(g);
+  whole.fuse(1, {0, 1});
+  CHECK(lowered(whole).variables.at(0).extent == std::int64_t{1} << 53);
+
+  ScheduleBuilder larger(g);
+  const auto parts = larger.split(1, 0, {(std::int64_t{1} << 29) + 1});  // 2 parts, which have 2^30 + 2 iterations
+  larger.fuse(1, {parts[0], parts[1], 1});
+  CHECK(fault(larger) == "bad_factor");
+}
+
 TEST_CASE("without steps: plain loops, the identity first") {
   const ScheduleBuilder s(matmul(2, 3, 4));
   CHECK(explain(s.schedule()) ==

@@ -185,6 +185,48 @@ TEST_CASE("schedules that do not fit together, or are of no program, have no sum
   CHECK(summarizer.summary({nullptr, {}}) == nullptr);
 }
 
+TEST_CASE("a schedule with a fused loop of more than 2^53 iterations has no summary, as it cannot be lowered") {
+  constexpr std::int64_t rows = std::int64_t{1} << 30, columns = std::int64_t{1} << 23;
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {rows, columns});
+  g->compute("y", {{"i", rows}, {"j", columns}}, [&](auto i) { return x(i[0], i[1]); });
+  const auto split_by = [&](std::int64_t factor) {
+    return schedule::Schedule{g, {schedule::Split{1, 0, {factor}}, schedule::Fuse{1, {2, 3, 1}, 3, false}}};
+  };
+  ScheduleSummarizer summarizer;
+  CHECK(summarizer.summary(split_by(rows / 2)) != nullptr);
+  CHECK_FALSE(lowered(split_by(rows / 2 + 1)));  // 2 (2^29 + 1) 2^23
+  CHECK(summarizer.summary(split_by(rows / 2 + 1)) == nullptr);
+}
+
+TEST_CASE("stages in a loop whose indices repeat in each other are summarised as far as they are lowered") {
+  // An index i mod 7 + i mod 5 of i, which has n terms, has 2n + 2: the n-th stage in the loop begins at one of
+  // 3 * 2^n - 2, of which 1024 are allowed.
+  const auto nested = [](schedule::TensorId times) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    program::Tensor last = g->input("x", {11});
+    const auto range = [](auto) { return program::Range{0, 10}; };
+    for (schedule::TensorId t = 0; t <= times; ++t) {
+      const program::Tensor before = last;
+      last = g->compute("t" + std::to_string(t), {{"i", 11}}, [&](auto i) {
+        return before(program::IndexExpr::remainder(i[0], 7, range) + program::IndexExpr::remainder(i[0], 5, range));
+      });
+    }
+    schedule::Schedule s{g, {}};
+    for (schedule::TensorId t = 1; t <= times; ++t)
+      s.steps.emplace_back(schedule::ComputeLocation{t, {{schedule::Location::Kind::At, times + 1, 0}}, 0});
+    return s;
+  };
+  ScheduleSummarizer summarizer;
+  CHECK(lowered(nested(8)));
+  CHECK(summarizer.summary(nested(8)) != nullptr);
+  for (const schedule::TensorId times : {9U, 50U}) {
+    CAPTURE(times);
+    CHECK_FALSE(lowered(nested(times)));
+    CHECK(summarizer.summary(nested(times)) == nullptr);
+  }
+}
+
 TEST_CASE("a tensor is arranged once, as lowering has it") {
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {8, 16});

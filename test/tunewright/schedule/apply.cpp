@@ -109,6 +109,44 @@ TEST_CASE("fuse") {
   CHECK(fault({Fuse{2, {5}, 1, false}}) == "unknown_iterator");
 }
 
+/// Splits reduction k of stage 2 by 7, which is its extent, and fuses the parts, `times` times; `loop` is the last one.
+std::vector<Step> split_and_fused(std::size_t times, IterId& loop) {
+  std::vector<Step> steps;
+  loop = 2;
+  for (IterId next = 3; times-- > 0; next += 3) {
+    steps.emplace_back(Split{2, loop, {7}});
+    steps.emplace_back(Fuse{2, {next, next + 1}, 2, false});
+    loop = next + 2;
+  }
+  return steps;
+}
+
+TEST_CASE("loops that are split and fused again and again are refused before their names fill the memory") {
+  IterId loop = 0;
+  const State state = after(split_and_fused(8, loop));  // each time doubles the parts of the name: 2^8
+  CHECK(state.stages[2].iterators[loop].origins == 256);
+  CHECK(iterator_name(state.stages[2], loop).starts_with("k.0@k.1.0@"));
+  CHECK(fault(split_and_fused(9, loop)) == "unsupported");
+
+  std::vector<Step> steps = split_and_fused(8, loop);
+  steps.emplace_back(Rfactor{2, loop});
+  CHECK(after(steps).stages[2].op->axes.size() == 3);
+  const std::vector<Step> again = steps;
+  steps.insert(steps.end(), again.begin(), again.end());  // 256 parts, each of 256
+  CHECK(fault(steps) == "unsupported");
+}
+
+TEST_CASE("steps make at most 1024 iterators of a stage, and at most 1024 stages") {
+  const Split most{2, 2, std::vector<std::int64_t>(1020, 1)};  // 1021 parts beside i, j and k
+  CHECK(after({most}).stages[2].iterators.size() == 1024);
+  CHECK(fault({most, Fuse{2, {0}, 1, false}}) == "unsupported");
+  CHECK(fault({Split{2, 2, std::vector<std::int64_t>(1021, 1)}}) == "unsupported");
+  std::vector<Step> steps(1024, CacheWrite{2, Scope::Local});
+  CHECK(after(steps).stages.size() == 4 + 1024);
+  steps.emplace_back(CacheWrite{2, Scope::Local});
+  CHECK(fault(steps) == "unsupported");
+}
+
 TEST_CASE("numbers stay the same whatever is decided") {
   // The number of fused loops and the factors are decisions; what comes after must not notice.
   for (const std::uint32_t count : {1U, 2U}) {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
@@ -54,6 +56,33 @@ TEST_CASE("a finished search is one line, read back to the bit") {
     other.insert(1, "\"" + name + "\": 1, " + (name == "unknown" ? "\"unknown\": 1, " : ""));
     const std::string twice = "expected a finished search with '" + name + "' once";
     CHECK_THROWS_WITH_AS(study::from_line(other, read, study), doctest::Contains(twice.c_str()), FormatError);
+  }
+}
+
+TEST_CASE("a line of a search that cannot have gone like that is none") {
+  const std::string whole = study::to_line(example("Mine", 3), "study");
+  for (const auto& [from, to] : {std::pair{"\"trials\": 3", "\"trials\": 18446744073709551615"},
+                                 {"\"trials\": 3", "\"trials\": 2"},
+                                 {"\"failed\": 1", "\"failed\": 4"},
+                                 {"\"imprecise\": 2", "\"imprecise\": 4"},
+                                 {"\"elapsed_s\": 1000", "\"elapsed_s\": NaN"},
+                                 {"\"elapsed_s\": 1000", "\"elapsed_s\": Infinity"},
+                                 {"\"elapsed_s\": 1000", "\"elapsed_s\": 2"},
+                                 {"[2, 1.25,", "[0, 1.25,"},
+                                 {"[2, 1.25,", "[2, -1,"},
+                                 {"[2, 1.25,", "[2, NaN,"},
+                                 {"[3, 1000, 2e-07]", "[3, 1000, 1]"},
+                                 {"[3, 1000, 2e-07]", "[3, 1000, 0]"},
+                                 {"[3, 1000, 2e-07]", "[1, 1000, 2e-07]"},
+                                 {"[3, 1000, 2e-07]", "[3, 1, 2e-07]"},
+                                 {"[3, 1000, 2e-07]", "[3, 1000, NaN]"}}) {
+    CAPTURE(to);
+    std::string line = whole;
+    REQUIRE(line.find(from) != std::string::npos);
+    line.replace(line.find(from), std::string_view(from).size(), to);
+    study::FinishedSearch read;
+    std::string study;
+    CHECK_THROWS_WITH_AS(study::from_line(line, read, study), doctest::Contains("in order of trials"), FormatError);
   }
 }
 

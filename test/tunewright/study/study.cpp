@@ -138,8 +138,8 @@ TEST_CASE("parts of a study come together in one folder, and problems and recipe
   std::string others;
   for (const char* problem : {"a", "b"})
     for (std::uint64_t seed = 0; seed < 3; ++seed)
-      others +=
-          study::to_line({.recipe = "guest", .problem = problem, .seed = seed, .course = {{{1, 1, 1e-3}}, 20}}, "toy");
+      others += study::to_line(
+          {.recipe = "guest", .problem = problem, .seed = seed, .course = {{{1, 1, 1e-3}}, 20, 0, 0, 1}}, "toy");
   std::ofstream(folder.file("finished.guest.jsonl")) << others;
   CHECK(run({"--out=" + folder.path(), "--report"}).measured == 0);
   CHECK(text(folder.file("toy.md")).find("| guest |") != std::string::npos);

@@ -169,7 +169,8 @@ class Translation {
     std::int64_t limit = 0;
     const char* end = s.text.data() + s.text.size();
     const bool known = s.text.starts_with(unroll);
-    if (!known || std::from_chars(s.text.data() + unroll.size(), end, limit).ptr != end) {
+    const auto [stop, error] = std::from_chars(known ? s.text.data() + unroll.size() : end, end, limit);
+    if (error != std::errc() || stop != end) {
       throw ScheduleError(Fault::Unsupported, "pragma '" + s.text + "' is not translated");
     }
     builder_.unroll_limit(stage(s.stage), limit);

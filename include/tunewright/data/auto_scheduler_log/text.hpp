@@ -158,6 +158,9 @@ TUNEWRIGHT_INLINE TaskInfo LineParser::read_task(json::Scanner& in) {
   std::vector<std::int64_t> h;
   in.integers(h);
   if (h.size() != 8) in.fail("expected 8 hardware parameters, not " + std::to_string(h.size()));
+  for (const std::int64_t value : h)
+    if (!std::in_range<std::int32_t>(value))
+      in.fail("expected hardware parameters of 32 bits, not " + std::to_string(value));
   task.hardware = {h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
   task.fields = 3;
   if (in.accept(',')) {

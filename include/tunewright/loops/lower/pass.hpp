@@ -26,6 +26,14 @@ using schedule::ScheduleFault;
 using schedule::Stage;
 using schedule::State;
 
+/// Maximum size of the index at which a window begins. Where stages read at indices that repeat their axes, each one
+/// that is computed in a loop multiplies it.
+inline constexpr std::size_t max_window_terms = 1024;
+
+/// Maximum number of loops of a stage and of those in which it is computed, those of one iteration counted: emission
+/// calls itself for each.
+inline constexpr std::size_t max_nested_loops = 1024;
+
 /// A window of a tensor: `base[d] .. base[d] + extent[d] - 1`, with base over the surrounding loop variables.
 struct Window {
   std::vector<IndexExpr> base;
@@ -58,6 +66,7 @@ struct StageInfo {
   std::vector<Var> path;                ///< variables of the surrounding loops, outermost first
   std::vector<Rebinding> rebound;
   std::vector<Attached> attached;  ///< in topological order
+  std::size_t nested_loops = 0;    ///< its own, and those of the stages in which it is computed
 };
 
 /// A program during lowering: passes fill in `info` and then `nest`.

@@ -37,6 +37,9 @@ class StagePlacement : Pass {
   }
 
   void attach_stages();
+
+  /// Throws for more than `max_nested_loops`.
+  void count_nested_loops();
 };
 
 }  // namespace tunewright::loops::detail
@@ -48,6 +51,7 @@ namespace tunewright::loops::detail {
 TUNEWRIGHT_INLINE void StagePlacement::run() {
   inline_stages();
   attach_stages();
+  count_nested_loops();
 }
 
 TUNEWRIGHT_INLINE void StagePlacement::inline_stages() {
@@ -62,10 +66,19 @@ TUNEWRIGHT_INLINE void StagePlacement::inline_stages() {
     if (reads_inlined) {
       Operator substituted = *stage.op;
       const auto axis_range = [&](Var v) { return Range{0, stage.op->axes[v].extent - 1}; };
+      std::size_t inlined = 0;
       substituted.body = program::rewrite(stage.op->body, [&](const Expr& node) -> Expr {
         if (node->op != Op::Load || !is_inlined(node->tensor)) return {};
-        return program::substitute_indices(
+        Expr value = program::substitute_indices(
             info_[node->tensor].op->body, [&](Var v) -> const IndexExpr& { return node->indices[v]; }, axis_range);
+        inlined += program::size_of(value);
+        if (inlined > schedule::detail::max_body) {
+          throw ScheduleError(ScheduleFault::NotInlineable,
+                              "stages of " + std::to_string(inlined) + " terms are inlined into '" + stage.op->name +
+                                  "', and at most " + std::to_string(schedule::detail::max_body) +
+                                  " are possible; compute some that are read several times");
+        }
+        return value;
       });
       info.op = std::make_shared<const Operator>(std::move(substituted));
     }
@@ -91,6 +104,21 @@ TUNEWRIGHT_INLINE void StagePlacement::attach_stages() {
     // The order is topological: readers of a stage come after it.
     if (std::find(self + 1, state_.order.end(), location.stage) == state_.order.end()) refuse("which does not read it");
     info_[location.stage].attached.push_back({place, id});
+  }
+}
+
+TUNEWRIGHT_INLINE void StagePlacement::count_nested_loops() {
+  for (auto id = state_.order.rbegin(); id != state_.order.rend(); ++id) {
+    if (!info_[*id].live) continue;
+    const Stage& stage = state_.stages[*id];
+    const bool is_attached = stage.location.kind == Location::Kind::At;
+    std::size_t& loops = info_[*id].nested_loops;
+    loops = stage.order.size() + (is_attached ? info_[stage.location.stage].nested_loops : 0);
+    if (loops <= max_nested_loops) continue;
+    throw ScheduleError(ScheduleFault::Unsupported, "'" + stage.op->name + "' has " + std::to_string(loops) +
+                                                        " loops with the stages that it is computed in, and at most " +
+                                                        std::to_string(max_nested_loops) +
+                                                        " are possible; split less, or compute it at the root");
   }
 }
 

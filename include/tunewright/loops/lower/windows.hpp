@@ -56,6 +56,14 @@ class WindowInference : Pass {
         if (const auto var = target.var[target_stage.order[p]]) info.path.push_back(*var);
       }
       info.window = window_read_inside(id, stage.location.stage, place);
+      for (const IndexExpr& base : info.window.base) {
+        if (base.size() <= max_window_terms) continue;
+        throw ScheduleError(ScheduleFault::BadLocation, "the part of '" + op.name +
+                                                            "' that is read in a loop begins at an index of " +
+                                                            std::to_string(base.size()) + " terms, and at most " +
+                                                            std::to_string(max_window_terms) +
+                                                            " are possible; compute some of its readers at the root");
+      }
     } else {
       info.window.base.assign(rank, IndexExpr(0));
       info.window.extent = op.shape();

@@ -35,6 +35,7 @@ struct FlatIndex {
     Kind kind;
   };
   static constexpr std::size_t max_terms = 12;
+  static constexpr std::size_t max_numerator = 1024;  ///< terms of a numerator, with those of its own numerators
 
   std::int64_t constant = 0;
   std::uint32_t count = 0;
@@ -105,11 +106,20 @@ class IndexArena {
   void clear() noexcept {
     numerators_.clear();
     ranges_.clear();
+    sizes_.clear();
     extents.clear();
   }
   [[nodiscard]] const FlatIndex& numerator(const Term& term) const noexcept { return numerators_[term.of]; }
 
   std::vector<std::int64_t> extents;  ///< of variables
+
+  /// Terms, with those of numerators as often as these occur.
+  [[nodiscard]] std::size_t size(const FlatIndex& e) const noexcept {
+    std::size_t size = e.count;
+    if (e.is_plain()) return size;
+    for (const Term& term : e.terms()) size += term.kind == Kind::Variable ? 0 : sizes_[term.of];
+    return size;
+  }
 
   void add(FlatIndex& to, const FlatIndex& other, std::int64_t factor = 1) const {
     if (to.count == 0 && factor != 0) {
@@ -366,13 +376,17 @@ class IndexArena {
 
   /// Returns the index in the arena.
   std::uint32_t keep_numerator(const FlatIndex& e, program::Range range) {
+    const std::size_t terms = size(e);
+    if (terms > FlatIndex::max_numerator) throw NoRoom(terms, FlatIndex::max_numerator);
     numerators_.push_back(e);
     ranges_.push_back(range);
+    sizes_.push_back(static_cast<std::uint32_t>(terms));
     return static_cast<std::uint32_t>(numerators_.size() - 1);
   }
 
   std::vector<FlatIndex> numerators_;
   std::vector<program::Range> ranges_;  // of the numerators
+  std::vector<std::uint32_t> sizes_;    // of the numerators
 };
 
 }  // namespace tunewright::loops

@@ -245,10 +245,10 @@ TUNEWRIGHT_INLINE void SchedulePlan::describe_loops(program::TensorId id) {
   plan.is_shared = stage.scope == schedule::Scope::Shared;
   plan.is_loop.assign(stage.iterators.size(), false);
   for (const schedule::IterId iter : stage.order) {
-    const auto [axis, kind] = stage.iterators[iter];
+    const LoopKind kind = stage.iterators[iter].annotation;
     Loop& loop = plan.loops.emplace_back();
     loop.iter = iter;
-    loop.is_reduction = axis == program::AxisKind::Reduction;
+    loop.is_reduction = stage.iterators[iter].kind == program::AxisKind::Reduction;
     loop.kind = plan.is_attached && kind == LoopKind::Parallel ? LoopKind::Serial : kind;
     loop.is_index = schedule::is_hardware_index(kind) || kind == LoopKind::VirtualThread;
     plan.is_loop[iter] = true;

@@ -32,7 +32,8 @@ class SummaryWindows : SummaryPass {
   /// Enters the hardware indices and virtual threads around an attached stage.
   void enter_target(const StagePlan& plan, Work& w) const;
 
-  void find_extents(const StagePlan& plan, Work& w) const;
+  /// Computes the extents of the parts of all axes; false for schedules that lowering rejects.
+  [[nodiscard]] bool find_extents(const StagePlan& plan, Work& w) const;
 
   /// Adds the variables of all loops; false for schedules that lowering rejects.
   bool find_loops(TensorId id, const StagePlan& plan, Work& w);
@@ -60,8 +61,9 @@ class SummaryWindows : SummaryPass {
 
   void rename(const SummaryWork::Renaming& renaming);
 
-  /// Computes the part of an attached stage that readers inside its loop read.
-  void find_window(TensorId id, const StagePlan& plan, Work& w);
+  /// Computes the part of an attached stage that readers inside its loop read; false for schedules that lowering
+  /// rejects.
+  bool find_window(TensorId id, const StagePlan& plan, Work& w);
 
   /// The terms of fixed variables that an index has in all reads, and the range of all other terms; false if the reads
   /// differ in them, or there is no read.
@@ -95,13 +97,12 @@ TUNEWRIGHT_INLINE bool SummaryWindows::infer(TensorId id) {
   w.kinds_around = 0;
   if (plan.is_attached) {
     enter_target(plan, w);
-    find_window(id, plan, w);
+    if (!find_window(id, plan, w)) return false;
   }
   if (plan.is_attached)
     w.base.assign(w.axis_values.begin(), w.axis_values.begin() + static_cast<std::ptrdiff_t>(plan.rank));
   std::copy_n(w.extent.begin(), plan.extents.size(), w.reached.begin());
-  find_extents(plan, w);
-  if (!find_loops(id, plan, w)) return false;
+  if (!find_extents(plan, w) || !find_loops(id, plan, w)) return false;
   find_values(plan, w);
   return true;
 }
@@ -114,17 +115,19 @@ TUNEWRIGHT_INLINE void SummaryWindows::enter_target(const StagePlan& plan, Work&
     if (const Var var = target.var[loop.iter]; loop.is_index && var != no_var) w.enter(var, kinds_[var]);
 }
 
-TUNEWRIGHT_INLINE void SummaryWindows::find_extents(const StagePlan& plan, Work& w) const {
+TUNEWRIGHT_INLINE bool SummaryWindows::find_extents(const StagePlan& plan, Work& w) const {
   for (const SchedulePlan::Relation& r : plan.relations) {
     if (r.fused.empty()) {
       schedule::detail::split_extents(w.extent[r.whole], all_.numbers->factors().subspan(r.first_factor, r.parts - 1),
                                       &w.extent[r.first_part]);
     } else {
       std::int64_t product = 1;
-      for (const IterId one : r.fused) product *= w.extent[one];
+      for (const IterId one : r.fused)
+        if (!schedule::detail::multiply_fused(product, w.extent[one])) return false;
       w.extent[r.first_part] = product;
     }
   }
+  return true;
 }
 
 TUNEWRIGHT_INLINE bool SummaryWindows::find_loops(TensorId id, const StagePlan& plan, Work& w) {
@@ -263,7 +266,7 @@ TUNEWRIGHT_INLINE void SummaryWindows::rename(const SummaryWork::Renaming& renam
   }
 }
 
-TUNEWRIGHT_INLINE void SummaryWindows::find_window(TensorId id, const StagePlan& plan, Work& w) {
+TUNEWRIGHT_INLINE bool SummaryWindows::find_window(TensorId id, const StagePlan& plan, Work& w) {
   all_.fixed.assign(all_.variables, false);
   for_each_loop_around(id, [&](Var var, const SchedulePlan::Loop& loop) {
     const bool of_threads =
@@ -280,7 +283,9 @@ TUNEWRIGHT_INLINE void SummaryWindows::find_window(TensorId id, const StagePlan&
     } else {
       base.set(0);
     }
+    if (summary_.indices.size(base) > loops::detail::max_window_terms) return false;
   }
+  return true;
 }
 
 TUNEWRIGHT_INLINE bool SummaryWindows::find_reach(std::span<const SchedulePlan::ReadIndex> reads, FlatIndex& base,

@@ -62,7 +62,9 @@ inline void apply_step(State& state, const Fuse& s) {
                                                       stage.op->name + "'");
   }
   const std::size_t first = live_position(stage, s.iters[0]);
+  check_room(stage, 1);
   Relation relation;
+  std::size_t origins = 0;
   for (std::size_t i = 0; i < s.count; ++i) {
     if (live_position(stage, s.iters[i]) != first + i) {
       throw ScheduleError(
@@ -74,10 +76,17 @@ inline void apply_step(State& state, const Fuse& s) {
                           describe_iterator(stage, s.iters[i]) + ": spatial and reduction iterators cannot be fused");
     }
     relation.parents.push_back(s.iters[i]);
+    origins += stage.iterators[s.iters[i]].origins;
+    if (origins > max_origins) {
+      throw ScheduleError(ScheduleFault::Unsupported,
+                          "a fused loop of stage '" + stage.op->name + "' has " + std::to_string(origins) +
+                              " parts of axes, and at most " + std::to_string(max_origins) +
+                              " are possible; do not split and fuse the same loops again and again");
+    }
   }
   const auto child = static_cast<IterId>(stage.iterators.size());
   relation.children.push_back(child);
-  stage.iterators.push_back({stage.iterators[s.iters[0]].kind, LoopKind::Serial});
+  stage.iterators.push_back({stage.iterators[s.iters[0]].kind, LoopKind::Serial, static_cast<std::uint16_t>(origins)});
   stage.order.erase(stage.order.begin() + static_cast<std::ptrdiff_t>(first + 1),
                     stage.order.begin() + static_cast<std::ptrdiff_t>(first + s.count));
   stage.order[first] = child;

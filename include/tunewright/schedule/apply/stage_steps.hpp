@@ -155,9 +155,17 @@ inline void apply_step(State& state, const Rfactor& s) {
   partial.combiner = op->combiner;
   partial.axes.assign(op->axes.begin(), op->axes.begin() + static_cast<std::ptrdiff_t>(rank));
   std::vector<IndexExpr> value(stage.iterators.size());
+  const auto check_size = [&](std::size_t size, std::size_t most, const char* of_what) {
+    if (size <= most) return;
+    throw ScheduleError(ScheduleFault::Unsupported,
+                        "rfactor of '" + op->name + "' makes " + std::to_string(size) + of_what + ", and at most " +
+                            std::to_string(most) +
+                            " are possible; do not factor again and again what was split and fused");
+  };
   const auto add_axis = [&](IterId iter, AxisKind kind) {
     value[iter] = IndexExpr::variable(static_cast<program::Var>(partial.axes.size()));
     partial.axes.push_back({iterator_name(stage, iter), extent[iter], kind});
+    check_size(partial.axes.back().name.size(), max_name, " letters of a name");
   };
   for (program::Var a = 0; a < rank; ++a) {
     if (stage.position(a) == stage.order.size()) {
@@ -182,6 +190,7 @@ inline void apply_step(State& state, const Rfactor& s) {
     partial.body = program::select(program::in_bounds(value[parent], extent[parent]), partial.body,
                                    program::constant(program::identity(op->combiner, op->type), op->type));
   }
+  check_size(program::size_of(partial.body), max_body, " terms of an expression");
   if (partial.axes.size() == rank + 1) partial.combiner = program::Combiner::None;
 
   Operator final_op = *op;
