@@ -79,7 +79,7 @@ bool is_beside_the_point(std::string_view text) {
     }
     return true;
   };
-  (void)nlohmann::json::parse(text, see, false);
+  [[maybe_unused]] const nlohmann::json parsed = nlohmann::json::parse(text, see, false);
   return beside || most > deepest;
 }
 
