@@ -62,7 +62,7 @@ void compare(benchmark::State& state, const bench::SuiteEntry& entry, const Targ
     std::vector<std::vector<double>> seconds(kernels.size());
     for (auto _ : state) {
       const std::vector<Outcome> outcomes = measurer.measure_interleaved(task, kernels, rounds);
-      for (std::size_t k = 0; k < kernels.size(); ++k) bench::detail::append(seconds[k], outcomes[k]);
+      for (std::size_t k = 0; k < kernels.size(); ++k) bench::append(seconds[k], outcomes[k]);
       state.SetIterationTime(stats::median(seconds[0]));
     }
     for (std::size_t v = 0; v < variants.size(); ++v) {

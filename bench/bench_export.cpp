@@ -114,9 +114,9 @@ void tune_and_export(benchmark::State& state, const bench::KernelCase& kernel_ca
     for (auto _ : state) {
       for (unsigned block = 0; block < 3; ++block) {
         const std::vector<Outcome> outcomes = measurer.measure_interleaved(task, kernels, 21);
-        bench::detail::append(tuned_s, outcomes[0]);
-        bench::detail::append(exported_s, outcomes[1]);
-        bench::detail::append(copy_s, outcomes[2]);
+        bench::append(tuned_s, outcomes[0]);
+        bench::append(exported_s, outcomes[1]);
+        bench::append(copy_s, outcomes[2]);
       }
       state.SetIterationTime(stats::median(exported_s));
     }

@@ -74,11 +74,12 @@ inline std::optional<std::size_t> fastest(std::span<const Outcome> outcomes) {
   return best;
 }
 
+}  // namespace detail
+
+/// Appends the repeats of an outcome. Throws `std::runtime_error` if it failed.
 inline void append(std::vector<double>& seconds, const Outcome& outcome) {
   for (const Seconds repeat : timing_of(outcome).repeats) seconds.push_back(repeat.count());
 }
-
-}  // namespace detail
 
 /// The median of the ratios of as many times, each measured right after the one that it is divided by or before it.
 inline double median_ratio(const std::vector<double>& over, const std::vector<double>& under) {
@@ -132,8 +133,8 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
       bandwidth = std::max(bandwidth, measurers::stream_bytes_per_second(task.target, bytes,
                                                                          {.seconds_per_repeat = 0.005, .repeats = 3}));
     const std::vector<Outcome> outcomes = measurer.measure_interleaved(task, finalists, rounds);
-    detail::append(tuned_s, outcomes[0]);
-    if (library) detail::append(library_s, outcomes[1]);
+    append(tuned_s, outcomes[0]);
+    if (library) append(library_s, outcomes[1]);
   }
   if (library) result.ratio = median_ratio(library_s, tuned_s);
   result.tuned_s = stats::median(std::move(tuned_s));
