@@ -28,8 +28,8 @@ namespace tunewright::codegen {
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
-#include <string_view>
+
+#include "tunewright/codegen/elf_file.hpp"
 
 namespace tunewright::codegen {
 
@@ -44,40 +44,25 @@ TUNEWRIGHT_INLINE CpuFamily family_of_object(std::span<const char> object) {
 
 TUNEWRIGHT_INLINE std::vector<char> with_symbol_renamed(std::vector<char> object, const std::string& from,
                                                         const std::string& to) {
-  const auto wrong = [&](const char* what) {
-    return std::invalid_argument("the object file of kernel '" + from + "' " + what);
-  };
-  const auto part = [&](std::uint64_t at, std::uint64_t bytes) {
-    if (at > object.size() || bytes > object.size() - at) throw wrong("is truncated");
-    return std::span<const char>(object).subspan(at, bytes);
-  };
-  const auto read = [&](std::uint64_t at, auto& value) {
-    std::memcpy(&value, part(at, sizeof value).data(), sizeof value);
-  };
+  const ElfFile file(object, from);
   const auto write = [&](std::uint64_t at, const auto& value) {
     std::memcpy(object.data() + at, &value, sizeof value);
   };
-  Elf64_Ehdr file;
-  read(0, file);
-  if (std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_ident[EI_CLASS] != ELFCLASS64)
-    throw wrong("is not 64-bit ELF");
-  for (std::size_t s = 0; s < file.e_shnum; ++s) {
-    Elf64_Shdr symbols;
-    read(file.e_shoff + s * sizeof symbols, symbols);
+  const auto header = file.at<Elf64_Ehdr>(0);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
+    throw file.wrong("is not 64-bit ELF");
+  for (std::size_t s = 0; s < header.e_shnum; ++s) {
+    const auto symbols = file.at<Elf64_Shdr>(ElfFile::offset(header.e_shoff, s, sizeof(Elf64_Shdr)));
     if (symbols.sh_type != SHT_SYMTAB) continue;
-    const std::uint64_t names_at = file.e_shoff + symbols.sh_link * sizeof(Elf64_Shdr);
-    Elf64_Shdr names;
-    read(names_at, names);
-    const std::span<const char> text = part(names.sh_offset, names.sh_size);
-    const std::size_t count = part(symbols.sh_offset, symbols.sh_size).size() / sizeof(Elf64_Sym);
+    const std::uint64_t names_at = ElfFile::offset(header.e_shoff, symbols.sh_link, sizeof(Elf64_Shdr));
+    auto names = file.at<Elf64_Shdr>(names_at);
+    const std::span<const char> text = file.part(names.sh_offset, names.sh_size);
+    const std::size_t count = file.part(symbols.sh_offset, symbols.sh_size).size() / sizeof(Elf64_Sym);
     for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t at = symbols.sh_offset + i * sizeof(Elf64_Sym);
-      Elf64_Sym symbol;
-      read(at, symbol);
-      if (symbol.st_name >= text.size()) throw wrong("is truncated");
-      // A name ends with a zero byte, or with the table.
-      const std::string_view rest(text.data() + symbol.st_name, text.size() - symbol.st_name);
-      if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || rest.substr(0, rest.find('\0')) != from) continue;
+      const std::uint64_t at = ElfFile::offset(symbols.sh_offset, i, sizeof(Elf64_Sym));
+      auto symbol = file.at<Elf64_Sym>(at);
+      const std::string name = file.text(names, symbol.st_name);
+      if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || name != from) continue;
       std::vector<char> table(text.begin(), text.end());
       symbol.st_name = static_cast<Elf64_Word>(table.size());
       table.insert(table.end(), to.c_str(), to.c_str() + to.size() + 1);
@@ -89,7 +74,7 @@ TUNEWRIGHT_INLINE std::vector<char> with_symbol_renamed(std::vector<char> object
       return object;
     }
   }
-  throw wrong("does not define it");
+  throw file.wrong("does not define it");
 }
 
 }  // namespace tunewright::codegen

@@ -51,6 +51,7 @@ class ObjectCode {
 #include <system_error>
 #include <vector>
 
+#include "tunewright/codegen/elf_file.hpp"
 #include "tunewright/codegen/elf_object.hpp"
 #include "tunewright/codegen/relocation.hpp"
 
@@ -80,10 +81,10 @@ namespace tunewright::codegen::object_code {
   return nullptr;
 }
 
-/// Reads parts of an object file; rejects reads beyond its end.
-class File {
+/// An object file for this family of processors, with its sections.
+class File : public ElfFile {
  public:
-  File(std::span<const char> bytes, const std::string& symbol) : bytes_(bytes), symbol_(symbol) {
+  File(std::span<const char> bytes, const std::string& symbol) : ElfFile(bytes, symbol) {
     if (family_of_object(bytes) != host_family) {
       throw std::invalid_argument("kernel '" + symbol + "' is " +
                                   (family_of_object(bytes) == CpuFamily::Other
@@ -97,38 +98,12 @@ class File {
       sections.push_back(at<Elf64_Shdr>(offset(header.e_shoff, s, sizeof(Elf64_Shdr))));
   }
 
-  template <class T>
-  [[nodiscard]] T at(std::uint64_t position) const {
-    T value;
-    std::memcpy(&value, part(position, sizeof value).data(), sizeof value);
-    return value;
-  }
-  [[nodiscard]] std::span<const char> part(std::uint64_t position, std::uint64_t count) const {
-    if (position > bytes_.size() || count > bytes_.size() - position) throw wrong("is truncated");
-    return bytes_.subspan(position, count);
-  }
-  [[nodiscard]] std::string text(const Elf64_Shdr& table, std::uint64_t position) const {
-    const auto characters = part(table.sh_offset, table.sh_size);
-    if (position >= characters.size()) throw wrong("is truncated");
-    const auto begin = characters.begin() + static_cast<std::ptrdiff_t>(position);
-    return {begin, std::find(begin, characters.end(), '\0')};
-  }
   [[nodiscard]] const Elf64_Shdr& section(std::uint64_t number) const {
     if (number >= sections.size()) throw wrong("names a section that it does not have");
     return sections[number];
   }
-  [[nodiscard]] std::invalid_argument wrong(const std::string& what) const {
-    return std::invalid_argument("the object file of kernel '" + symbol_ + "' " + what);
-  }
-  [[nodiscard]] static std::uint64_t offset(std::uint64_t base, std::size_t index, std::size_t size) {
-    return base + index * size;
-  }
 
   std::vector<Elf64_Shdr> sections;
-
- private:
-  std::span<const char> bytes_;
-  const std::string& symbol_;
 };
 
 /// Skips unwind tables: the code never throws, and they would need other relocations.
