@@ -17,6 +17,9 @@
 
 namespace tunewright::program {
 
+/// Maximum iterations of all axes of an operator together; leaves room to count bytes and operations.
+inline constexpr std::int64_t most_iterations = std::int64_t{1} << 53;
+
 enum class AxisKind : std::uint8_t { Spatial, Reduction };
 
 struct Axis {
@@ -216,7 +219,6 @@ TUNEWRIGHT_INLINE std::vector<TensorId> ComputeGraph::check(const Operator& op) 
   const auto refuse = [&op](const std::string& why) {
     throw std::invalid_argument("operator '" + op.name + "': " + why);
   };
-  constexpr std::int64_t most_iterations = std::int64_t{1} << 53;  // leaves room to count bytes and operations
   std::int64_t iterations = 1;
   for (std::size_t a = 0; a < op.axes.size(); ++a) {
     const Axis& axis = op.axes[a];

@@ -109,9 +109,6 @@ Stage& computed_stage(State& state, TensorId id);
 /// Maximum product of the factors of one split; keeps arithmetic on extents within 64 bits.
 inline constexpr std::int64_t max_split = std::int64_t{1} << 31;
 
-/// Maximum iterations of a fused loop, for the same reason: those of all axes of an operator together.
-inline constexpr std::int64_t max_fused = std::int64_t{1} << 53;
-
 /// Maximum origins of an iterator. Loops that are split and fused again double them each time, and with them names and
 /// the values of axes.
 inline constexpr std::size_t max_origins = 256;
@@ -130,9 +127,9 @@ inline constexpr std::size_t max_iterators = 1024, max_added_stages = 1024;
 /// Throws `ScheduleError` if `more` iterators are too many for the stage.
 void check_room(const Stage& stage, std::size_t more);
 
-/// Multiplies `product` by `extent`; false if that makes more than `max_fused`.
+/// Multiplies `product` by `extent`; false if that makes more iterations than an operator may have.
 [[nodiscard]] constexpr bool multiply_fused(std::int64_t& product, std::int64_t extent) noexcept {
-  return !__builtin_mul_overflow(product, extent, &product) && product <= max_fused;
+  return !__builtin_mul_overflow(product, extent, &product) && product <= program::most_iterations;
 }
 
 void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t> factors);
@@ -141,7 +138,7 @@ void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t>
 void split_extents(std::int64_t whole, std::span<const std::int64_t> factors, std::int64_t* part) noexcept;
 
 /// Computes the extents of all iterators, by IterId, from those of the axes, which must be set. Throws `ScheduleError`
-/// for a fused loop of more than `max_fused` iterations.
+/// for a fused loop of more than `program::most_iterations`.
 void propagate_extents(const Stage& stage, std::vector<std::int64_t>& extent);
 
 /// Computes the values of all iterators, by IterId, as expressions over the values of the loops in `stage.order`, which
