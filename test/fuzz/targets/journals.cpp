@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "fuzz/folder.hpp"
 #include "fuzz/fuzz.hpp"
+#include "support/file_text.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/measured_tasks.hpp"
 #include "tunewright/data/merge_journals.hpp"
@@ -27,11 +27,6 @@ std::set<std::tuple<std::uint64_t, std::uint64_t, std::string>> kept(const data:
   std::set<std::tuple<std::uint64_t, std::uint64_t, std::string>> found;
   for (const Record& record : contents.records) found.emplace(record.task, record.key, record.compiler);
   return found;
-}
-
-std::string contents_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace
@@ -62,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   fuzz::require(once.tasks.size() == whole.tasks.size(), "no description is lost");
   if (data::is_journal(merged)) {
     (void)data::merge_journals(std::vector{merged}, again);
-    fuzz::require(contents_of(again) == contents_of(merged), "what was merged stays as it is");
+    fuzz::require(support::file_text(again) == support::file_text(merged), "what was merged stays as it is");
   }
 
   data::JournalReport read;

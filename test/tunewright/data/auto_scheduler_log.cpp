@@ -122,7 +122,7 @@ TEST_CASE("a line that is no record is refused with the column and what was expe
       {with(every_step, R"(, "v": "v0.6")", ""), "no version"},
       {with(every_step, R"("r")", R"("q")"), "no result"},
       {with(every_step, "16, 64,", "16,"), "expected 8 hardware parameters, not 7"},
-      // As an unsigned number of 32 bits it would be none.
+      // A count of processors is an unsigned number of 32 bits, of which 2^32 leave none.
       {with(every_step, "[-1, 16,", "[4294967296, 16,"), "expected hardware parameters of 32 bits, not 4294967296"},
       {R"({"input": ["llvm", "conv", [], {}], "version": 0.2})", "no input"},
   };
