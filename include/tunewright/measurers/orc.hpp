@@ -114,7 +114,6 @@ struct OrcJit {
 #include "tunewright/core/latency.hpp"
 #include "tunewright/measurers/orc_state.hpp"
 #include "tunewright/measurers/sandbox.hpp"
-#include "tunewright/measurers/steady_measuring.hpp"
 
 namespace tunewright::measurers {
 
@@ -163,29 +162,24 @@ TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure(const Task& task, std::sp
   Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
 
   std::vector<Outcome> outcomes(programs.size());
-  const KernelTimer timer{
-      [this](const codegen::Kernel& kernel, Seconds least) { return sandbox->measure(kernel, protocol, least); },
-      [this](const codegen::Kernel& kernel) { return sandbox->time_again(kernel, protocol); }};
-  const auto report = [&](std::size_t i, Outcome outcome) {
-    outcomes[i] = std::move(outcome);
-    if (sink) sink(i, outcomes[i]);
-  };
   std::size_t step = overlap ? programs.size() : std::min(first_turn, turn);
   for (std::size_t begin = 0, count = 0; begin < programs.size(); begin += count, step = std::min(2 * count, turn)) {
     count = std::clamp<std::size_t>(step, 1, programs.size() - begin);
     CpuCompileTeam team(programs.subspan(begin, count), compilers, threads, protocol.compile_timeout_seconds,
                         compile_on);
     if (!overlap) team.wait_for_all();
-    SteadyMeasuring steady(timer, protocol, state->watch_of(task), best, report);
     for (std::size_t i = 0; i < count; ++i) {
       Compiled compiled = team.wait(i);
+      Outcome& outcome = outcomes[begin + i];
       if (auto* failure = std::get_if<Failure>(&compiled.result)) {
-        report(begin + i, {std::move(*failure), compiled.time});
+        outcome.result = std::move(*failure);
       } else {
-        steady.measure(begin + i, std::get<codegen::Kernel>(compiled.result), compiled.time);
+        outcome = sandbox->measure(std::get<codegen::Kernel>(compiled.result), protocol, best);
       }
+      outcome.compile_time = compiled.time;
+      best = best_with(best, outcome);
+      if (sink) sink(begin + i, outcome);
     }
-    steady.finish();
   }
   return outcomes;
 }

@@ -31,9 +31,8 @@ namespace tunewright::measurers {
 /// Deviates:  medians where they take means. Stops when precise, which gives a tuner more trials per second. A kernel
 ///            slower than `far_slower_factor` times the best is given up after three repeats (`repeats_min` if that is
 ///            fewer) that are all as slow, or earlier once they took a third of `budget_seconds`. Extrapolates from
-///            partial calls, and makes only one or two long calls of a kernel that is not the best. `OrcJit` measures
-///            again what it measured while the machine was slow, see `SteadyMeasuring`. Flushing evicts every buffer;
-///            Ansor keeps the first.
+///            partial calls, and makes only one or two long calls of a kernel that is not the best. Flushing evicts
+///            every buffer; Ansor keeps the first.
 /// Cost:      about 10 ms for a kernel under 0.4 ms, about 7 calls for one of 2 to 5 ms. For longer ones, 3 to 6 calls
 ///            of a kernel that may be the best, 1 or 2 of one that is nearly the best, and about twice
 ///            `partial_call_seconds`, but at least one iteration of a parallel loop, for others.
@@ -49,7 +48,6 @@ struct Protocol {
   double far_slower_factor = 4;        ///< times the best latency so far; infinity measures every kernel in full
   double partial_call_seconds = 5e-3;  ///< longer calls are long; infinity times and checks whole calls of all kernels
   double nearly_best_factor = 1.1;     ///< times the best latency so far
-  double disturbed_factor = 1.1;       ///< times the usual latency of one kernel; infinity measures nothing again
   double cooldown_seconds = 0;         ///< pause before a series is repeated
   double run_timeout_seconds = 10;     ///< wall-clock limit per candidate, for check and repeats together
   double compile_timeout_seconds = 10;
@@ -89,7 +87,6 @@ TUNEWRIGHT_INLINE void validate(const Protocol& protocol) {
          "give a positive number of seconds");
   demand(protocol.nearly_best_factor >= 1, "nearly_best_factor", protocol.nearly_best_factor,
          "give a factor of 1 or more");
-  demand(protocol.disturbed_factor > 1, "disturbed_factor", protocol.disturbed_factor, "give a factor above 1");
   demand(std::isfinite(protocol.cooldown_seconds) && protocol.cooldown_seconds >= 0, "cooldown_seconds",
          protocol.cooldown_seconds, "give seconds, 0 or more");
   demand(protocol.run_timeout_seconds > 0, "run_timeout_seconds", protocol.run_timeout_seconds,

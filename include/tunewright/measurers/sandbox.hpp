@@ -71,11 +71,6 @@ class Sandbox {
   [[nodiscard]] std::vector<Outcome> measure_interleaved(std::span<const codegen::Kernel> kernels,
                                                          const Protocol& protocol, unsigned rounds);
 
-  /// Seconds per call of a kernel that was measured before, from one repeat of `repeat_seconds` after untimed calls of
-  /// twice that; empty if it fails. The worker keeps the kernel for the next time, instead of the one before.
-  [[nodiscard]] std::optional<Seconds> time_again(const codegen::Kernel& kernel, const Protocol& protocol,
-                                                  double repeat_seconds = 2e-4);
-
   /// What a device's worker reports about the device: the bytes of `Reply::detail`, or a failure.
   [[nodiscard]] std::variant<sandbox::Reply, Failure> describe(double timeout_seconds = 60);
 
@@ -118,9 +113,6 @@ class Sandbox {
 
   int end_worker(Seconds grace);
 
-  /// Lets the worker forget the kernels that it keeps.
-  void drop_kept();
-
   /// Loads, checks and keeps every kernel that has not failed; numbers start at 0.
   void keep(std::span<const codegen::Kernel> kernels, const Protocol& protocol, std::vector<Entry>& entries);
 
@@ -128,7 +120,6 @@ class Sandbox {
   std::function<void(int socket)> introduce_;
   std::optional<sandbox::Zygote::Worker> worker_;
   std::shared_ptr<const SharedTask> task_;
-  std::shared_ptr<const std::vector<char>> kept_;  ///< the kernel of `time_again`, if the worker has it
   unsigned threads_ = 1;
   std::bitset<1024> processors_;
   std::size_t workers_started_ = 0;
@@ -217,7 +208,8 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<co
       entry.repeats.push_back(answer.reply.repeats[0]);
     }
   }
-  drop_kept();
+  request.kind = sandbox::Request::Kind::Drop;
+  if (worker_) static_cast<void>(ask(request, -1));
 
   std::vector<Outcome> outcomes(kernels.size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -229,23 +221,6 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<co
     outcomes[i].run_time = (Clock::now() - start) / static_cast<double>(kernels.size());
   }
   return outcomes;
-}
-
-TUNEWRIGHT_INLINE std::optional<Seconds> Sandbox::time_again(const codegen::Kernel& kernel, const Protocol& protocol,
-                                                             double repeat_seconds) {
-  sandbox::Request request;
-  request.protocol = protocol;
-  request.protocol.min_repeat_seconds = repeat_seconds;
-  if (!kept_ || kept_ != kernel.object) {
-    drop_kept();
-    request.kind = sandbox::Request::Kind::Keep;
-    if (run(kernel, request).failure) return std::nullopt;
-    kept_ = kernel.object;
-  }
-  request.kind = sandbox::Request::Kind::Repeat;
-  const Answer answer = ask(request, -1);
-  if (answer.failure) return std::nullopt;
-  return Seconds(answer.reply.repeats[0]);
 }
 
 TUNEWRIGHT_INLINE std::variant<sandbox::Reply, Failure> Sandbox::describe(double timeout_seconds) {
@@ -344,7 +319,6 @@ TUNEWRIGHT_INLINE void Sandbox::start_worker() {
 }
 
 TUNEWRIGHT_INLINE std::optional<Failure> Sandbox::send_task() {
-  kept_.reset();
   sandbox::Request request;
   request.kind = sandbox::Request::Kind::SetTask;
   request.threads = threads_;
@@ -356,15 +330,7 @@ TUNEWRIGHT_INLINE std::optional<Failure> Sandbox::send_task() {
 TUNEWRIGHT_INLINE int Sandbox::end_worker(Seconds grace) {
   const int status = zygote_->end(worker_->pid, grace);
   worker_.reset();
-  kept_.reset();
   return status;
-}
-
-TUNEWRIGHT_INLINE void Sandbox::drop_kept() {
-  kept_.reset();
-  sandbox::Request request;
-  request.kind = sandbox::Request::Kind::Drop;
-  if (worker_) static_cast<void>(ask(request, -1));
 }
 
 TUNEWRIGHT_INLINE void Sandbox::keep(std::span<const codegen::Kernel> kernels, const Protocol& protocol,
@@ -373,7 +339,10 @@ TUNEWRIGHT_INLINE void Sandbox::keep(std::span<const codegen::Kernel> kernels, c
   request.protocol = protocol;
   for (bool complete = false; !complete;) {
     complete = true;
-    drop_kept();
+    if (worker_) {
+      request.kind = sandbox::Request::Kind::Drop;
+      static_cast<void>(ask(request, -1));
+    }
     request.kind = sandbox::Request::Kind::Keep;
     std::uint32_t number = 0;
     for (std::size_t i = 0; i < kernels.size() && complete; ++i) {

@@ -172,7 +172,6 @@
 #include "tunewright/measurers/sandbox/task_data.hpp"
 #include "tunewright/measurers/sandbox/zygote.hpp"
 #include "tunewright/measurers/simt_check.hpp"
-#include "tunewright/measurers/steady_measuring.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(tuning_logs)
 #include "tunewright/data/auto_scheduler_programs.hpp"

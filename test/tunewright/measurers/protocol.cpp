@@ -35,7 +35,6 @@ TEST_CASE("errors name the member and the value") {
   refused({.far_slower_factor = 1}, "far_slower_factor");
   refused({.partial_call_seconds = 0}, "partial_call_seconds");
   refused({.nearly_best_factor = 0.9}, "nearly_best_factor");
-  refused({.disturbed_factor = 1}, "disturbed_factor");
   refused({.cooldown_seconds = -1}, "cooldown_seconds");
   refused({.cooldown_seconds = std::numeric_limits<double>::infinity()}, "cooldown_seconds is inf");
   refused({.run_timeout_seconds = 0}, "run_timeout_seconds");

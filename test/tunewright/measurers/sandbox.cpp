@@ -560,41 +560,6 @@ TEST_CASE("object files go through the loader, in the worker") {
   CHECK(sandbox.measure(compiled, quick()).failure()->detail.find("truncated") != std::string::npos);
 }
 
-TEST_CASE("a kernel that is timed again stays in the worker until another replaces it") {
-  measurers::WorkerParts parts;
-  parts.load = [loaded = 0](std::span<const char>, const std::string& symbol) mutable -> measurers::LoadedObject {
-    if (++loaded > 2) throw std::runtime_error("this worker was asked for a third kernel");
-    return {symbol == "crash" ? crash : symbol == "slow" ? slow_add : add, nullptr};
-  };
-  Sandbox sandbox(parts);
-  sandbox.set_task(addition());
-  const auto object_of = [](std::string symbol) {
-    codegen::Kernel made = kernel(nullptr);
-    made.symbol = std::move(symbol);
-    made.object = std::make_shared<const std::vector<char>>(1, 'x');
-    return made;
-  };
-  const codegen::Kernel fast = object_of("add"), slow = object_of("slow");
-  const auto shortest = [&](const codegen::Kernel& timed) {
-    Seconds least(1);
-    for (int i = 0; i < 9; ++i) least = std::min(least, sandbox.time_again(timed, quick(), 1e-4).value());
-    return least;
-  };
-  const Seconds fast_one = shortest(fast);
-  CHECK(fast_one < shortest(slow));
-  CHECK_FALSE(sandbox.time_again(fast, quick(), 1e-4).has_value());
-  CHECK_FALSE(sandbox.time_again(slow, quick(), 1e-4).has_value());
-  // Another worker has neither.
-  CHECK(sandbox.measure(kernel(crash), quick()).failure()->fault == Fault::RunError);
-  CHECK(sandbox.time_again(slow, quick(), 1e-4).has_value());
-  CHECK_FALSE(sandbox.time_again(object_of("crash"), quick(), 1e-4).has_value());
-  CHECK(sandbox.time_again(slow, quick(), 1e-4).has_value());
-  // Nor does one with another task, whose buffers a kernel is bound to.
-  sandbox.set_task(addition());
-  CHECK(sandbox.time_again(slow, quick(), 1e-4).has_value());
-  CHECK_FALSE(sandbox.time_again(fast, quick(), 1e-4).has_value());
-}
-
 TEST_CASE("interleaved measuring keeps the order and survives failures") {
   Sandbox sandbox;
   sandbox.set_task(addition());

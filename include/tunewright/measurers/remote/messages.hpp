@@ -121,7 +121,7 @@ template <class Archive, class T>
 void fields(Archive& a, T& p) {
   a(p.warmup_calls, p.min_repeat_seconds, p.repeats_min, p.repeats_max, p.wanted_spread, p.noisy_spread,
     p.budget_seconds, p.flush_cache, p.far_slower_factor, p.partial_call_seconds, p.nearly_best_factor,
-    p.disturbed_factor, p.cooldown_seconds, p.run_timeout_seconds, p.compile_timeout_seconds);
+    p.cooldown_seconds, p.run_timeout_seconds, p.compile_timeout_seconds);
 }
 template <class Archive, class T>
   requires std::is_same_v<std::remove_const_t<T>, loops::PackedDimension>
