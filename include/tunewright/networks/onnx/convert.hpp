@@ -78,7 +78,11 @@ namespace tunewright::networks::onnx::detail {
 class Converter {
  public:
   Converter(Model& model, const OnnxOptions& options)
-      : model_(model), options_(options), graph_(std::make_shared<ComputeGraph>()), emitter_(graph_) {}
+      : model_(model),
+        options_(options),
+        graph_(std::make_shared<ComputeGraph>()),
+        budget_(options.most_tensor_bytes),
+        emitter_(graph_, budget_) {}
 
   ImportedNetwork run();
 
@@ -102,13 +106,13 @@ class Converter {
   Model& model_;
   const OnnxOptions& options_;
   std::shared_ptr<ComputeGraph> graph_;
+  FoldingBudget budget_;
   Emitter emitter_;
   std::map<std::string, std::optional<Value>> values_;  // nothing behind a node that is not supported
   std::vector<Unsupported> unsupported_;
   std::set<std::string> left_out_;  // outputs of nodes that their operators do not compute
   std::vector<TensorId> inputs_;
   double folded_operations_ = 0;
-  double folded_bytes_ = 0;
 };
 
 TUNEWRIGHT_INLINE std::vector<bool> Converter::needed() const {
@@ -240,7 +244,7 @@ TUNEWRIGHT_INLINE std::vector<Value> Converter::compute(const Operator& op, cons
     check_new_tensors(*graph_, first, "node '" + call.node.name + "' (" + call.node.op + ")");
     return outputs;
   }
-  Emitter scratch(std::make_shared<ComputeGraph>());
+  Emitter scratch(std::make_shared<ComputeGraph>(), budget_);
   std::vector<Value> outputs = op(scratch, call);
   check_new_tensors(scratch.graph(), 0, "node '" + call.node.name + "' (" + call.node.op + ")");
   const bool open = std::any_of(outputs.begin(), outputs.end(), [](const Value& v) { return !v.known; });
@@ -249,11 +253,7 @@ TUNEWRIGHT_INLINE std::vector<Value> Converter::compute(const Operator& op, cons
     const bool passed_on = std::any_of(call.inputs.begin(), call.inputs.end(), [&](const Value* input) {
       return input != nullptr && input->known == output.known;
     });
-    if (!passed_on) folded_bytes_ += static_cast<double>(output.known->array.size_in_bytes());
-  }
-  if (folded_bytes_ > options_.most_tensor_bytes) {
-    refuse("what depends on no input takes more than options.most_tensor_bytes, " +
-           std::to_string(options_.most_tensor_bytes) + "; raise it if this is meant");
+    if (!passed_on) budget_.charge(static_cast<double>(output.known->array.size_in_bytes()));
   }
   return outputs;
 }

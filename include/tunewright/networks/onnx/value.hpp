@@ -13,6 +13,7 @@
 
 #include "tunewright/detail/config.hpp"
 #include "tunewright/networks/network.hpp"
+#include "tunewright/networks/onnx/folding_budget.hpp"
 #include "tunewright/networks/onnx/model.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/index_expr.hpp"
@@ -57,21 +58,25 @@ struct Value {
 
 /// The elements of a known value in row-major order of its shape. Throws `std::invalid_argument` for more than `most`.
 [[nodiscard]] std::vector<double> known_elements(const Value& value, std::int64_t most = 1 << 20);
-/// The same elements in row-major order. Throws `std::invalid_argument` if repetition makes more than 4 GiB.
-[[nodiscard]] reference::Array in_natural_order(const Value& value);
 
 /// Builds a compute graph from values.
 class Emitter {
  public:
-  explicit Emitter(std::shared_ptr<ComputeGraph> graph) : graph_(std::move(graph)) {}
+  /// What known values take when they are written out is charged to `budget`, which must live as long.
+  Emitter(std::shared_ptr<ComputeGraph> graph, FoldingBudget& budget) : graph_(std::move(graph)), budget_(&budget) {}
 
   [[nodiscard]] ComputeGraph& graph() noexcept { return *graph_; }
+  [[nodiscard]] FoldingBudget& budget() noexcept { return *budget_; }
 
   /// Element of a value at `indices` of its own shape, or of a `wider` one to which it broadcasts.
   [[nodiscard]] Expr element(const Value& value, std::span<const IndexExpr> indices) {
     return element(value, indices, value.shape);
   }
   [[nodiscard]] Expr element(const Value& value, std::span<const IndexExpr> indices, const Shape& wider);
+
+  /// The elements of a known value in row-major order of its shape: the stored array if it has them so, else a copy.
+  /// Throws `std::invalid_argument` for a copy beyond the budget.
+  [[nodiscard]] SharedArray in_natural_order(const Value& value);
 
   /// A graph tensor with exactly the dimensions of `order`: the existing one, one that shares its memory, or a copy,
   /// made once for all readers.
@@ -130,6 +135,7 @@ class Emitter {
 
  private:
   std::shared_ptr<ComputeGraph> graph_;
+  FoldingBudget* budget_;
   std::map<TensorId, SharedArray> constants_;
   std::map<const NamedArray*, TensorId> constant_of_;
   std::map<std::pair<TensorId, std::vector<int>>, Tensor> stored_;
@@ -237,15 +243,10 @@ TUNEWRIGHT_INLINE std::vector<double> known_elements(const Value& value, std::in
   return elements;
 }
 
-TUNEWRIGHT_INLINE reference::Array in_natural_order(const Value& value) {
+TUNEWRIGHT_INLINE SharedArray Emitter::in_natural_order(const Value& value) {
   const reference::Array& from = value.known->array;
-  if (from.shape() == value.shape && value.order == natural_order(value.shape.size())) return from;
-  const double bytes = static_cast<double>(value.elements()) * static_cast<double>(program::size_in_bytes(value.type));
-  if (bytes > 0x1p32) {
-    throw std::invalid_argument("'" + value.known->name + "' of shape " +
-                                program::operators::detail::shape_text(value.shape) +
-                                " repeats elements until they take more than 4 GiB; export a smaller one");
-  }
+  if (from.shape() == value.shape && value.order == natural_order(value.shape.size())) return value.known;
+  budget_->charge(static_cast<double>(value.elements()) * static_cast<double>(program::size_in_bytes(value.type)));
   reference::Array result(value.type, value.shape);
   const Shape stored = from.shape();
   from.visit([&](const auto& elements) {
@@ -254,7 +255,7 @@ TUNEWRIGHT_INLINE reference::Array in_natural_order(const Value& value) {
     for (std::size_t flat = 0; flat < to.size(); ++flat)
       to[flat] = elements[detail::stored_place(value, stored, static_cast<std::int64_t>(flat))];
   });
-  return result;
+  return std::make_shared<const NamedArray>(NamedArray{value.known->name, std::move(result)});
 }
 
 TUNEWRIGHT_INLINE Shape Emitter::broadcast_shape(const std::string& name, const std::vector<Value>& operands) {
@@ -331,7 +332,7 @@ TUNEWRIGHT_INLINE Tensor Emitter::stored(const Value& value, const std::vector<i
       place[static_cast<std::size_t>(order[p])] = static_cast<int>(p);
     }
     for (int& d : wanted.order) d = d == Value::none ? d : place[static_cast<std::size_t>(d)];
-    auto array = std::make_shared<const NamedArray>(NamedArray{value.known->name, in_natural_order(wanted)});
+    const SharedArray array = in_natural_order(wanted);
     stored_known_[key] = {value.known, array};
     return constant(array);
   }
@@ -402,9 +403,9 @@ TUNEWRIGHT_INLINE Value Emitter::reshape(const Value& value, const Shape& shape)
   in_place = in_place && i == before.size() && j == after.size();
   if (!in_place) {
     if (value.known) {
-      reference::Array elements = in_natural_order(value);
+      const SharedArray elements = in_natural_order(value);
       reference::Array result(value.type, shape);
-      std::copy_n(static_cast<const std::byte*>(elements.data()), elements.size_in_bytes(),
+      std::copy_n(static_cast<const std::byte*>(elements->array.data()), elements->array.size_in_bytes(),
                   static_cast<std::byte*>(result.data()));
       return known_value(value.known->name, std::move(result));
     }

@@ -204,7 +204,18 @@ TEST_CASE("models that would take memory or time without end are refused") {
   model = onnx_model({1}, {onnx_node("ConstantOfShape", {"s"}, "a"), onnx_node("Reshape", {"a", "t"}, "b"),
                            onnx_node("Add", {"b", "x"}, "y")});
   model.constants = {{"s", onnx_ints("s", {1 << 20, 1 << 20})}, {"t", onnx_ints("t", {-1, 4})}};
-  CHECK(contains(refusal(model), "repeats elements until they take more than 4 GiB"));
+  CHECK(contains(refusal(model),
+                 "node 'the Reshape' (Reshape): what depends on no input takes more than "
+                 "options.most_tensor_bytes"));
+  // Neither what is picked from, 4 MiB of repeats, nor what is picked, 4 KiB a place, may exceed the limit.
+  model = onnx_model({1}, {onnx_node("ConstantOfShape", {"s"}, "a"), onnx_node("Gather", {"a", "t"}, "b"),
+                           onnx_node("ReduceMax", {"b"}, "c"), onnx_node("Add", {"c", "x"}, "y")});
+  model.constants = {{"s", onnx_ints("s", {1 << 10, 1 << 10})}, {"t", onnx_ints("t", {0})}};
+  const std::string too_much = "node 'the Gather' (Gather): what depends on no input takes more than";
+  CHECK(contains(refusal(model, {.most_tensor_bytes = 0x1p21}), too_much));
+  CHECK(refusal(model, {.most_tensor_bytes = 0x1p23}) == "nothing was thrown");
+  model.constants["t"] = onnx_ints("t", std::vector<std::int64_t>(1 << 11, 0));
+  CHECK(contains(refusal(model, {.most_tensor_bytes = 0x1p23}), too_much));
   // Known values alone: 2^15 x 2^15 x 2^15 operations to fold.
   model = onnx_model({1}, {onnx_node("ConstantOfShape", {"s"}, "a"), onnx_node("MatMul", {"a", "a"}, "b"),
                            onnx_node("Add", {"b", "x"}, "y")});

@@ -20,7 +20,8 @@ namespace {
 /// An image of shape [1, 8, 4, 6] that is stored channels last.
 struct Image {
   std::shared_ptr<program::ComputeGraph> graph = std::make_shared<program::ComputeGraph>();
-  Emitter emitter{graph};
+  networks::onnx::FoldingBudget budget{0x1p20};
+  Emitter emitter{graph, budget};
   program::Tensor tensor = graph->input("image", {1, 4, 6, 8});
   Value value{{1, 8, 4, 6}, program::ScalarType::Float32, {0, 2, 3, 1}, nullptr, tensor};
 };
@@ -63,7 +64,14 @@ TEST_CASE("known values are read in the order of their shape") {
   value.shape = {2, 3};  // repeated along the first dimension
   value.order = {1};
   CHECK(networks::onnx::known_elements(value) == std::vector<double>{1, 2, 3, 1, 2, 3});
-  CHECK(networks::onnx::in_natural_order(value).shape() == Shape{2, 3});
+  networks::onnx::FoldingBudget budget(60);  // bytes: one copy of six int64 numbers, no second one
+  networks::onnx::Emitter emitter(std::make_shared<program::ComputeGraph>(), budget);
+  CHECK(emitter.in_natural_order(value)->array.shape() == Shape{2, 3});
+  CHECK(test::refusal([&] {
+          (void)emitter.in_natural_order(value);
+        }).find("what depends on no input takes more than options.most_tensor_bytes, 60") != std::string::npos);
+  const Value as_stored = networks::onnx::known_ints("numbers", {1, 2, 3});
+  CHECK(emitter.in_natural_order(as_stored) == as_stored.known);  // takes nothing
   CHECK(test::refusal([&] { (void)networks::onnx::known_elements(value, 5); }).find("'numbers' has 6 elements") !=
         std::string::npos);
 }

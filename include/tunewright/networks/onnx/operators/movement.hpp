@@ -309,8 +309,9 @@ TUNEWRIGHT_INLINE Value gathered_parts(Emitter& emitter, const Call& call, const
 }
 
 /// Elements of known values at known positions.
-TUNEWRIGHT_INLINE Value gathered_known(const Call& call, const Value& x, std::size_t axis, const Value& picked) {
-  const reference::Array from = in_natural_order(x);
+TUNEWRIGHT_INLINE Value gathered_known(Emitter& emitter, const Call& call, const Value& x, std::size_t axis,
+                                       const Value& picked) {
+  const SharedArray from = emitter.in_natural_order(x);
   const std::vector<std::int64_t> places = known_places(call, x, axis);
   Shape shape(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis));
   const std::int64_t outer = checked_elements(shape);
@@ -319,20 +320,20 @@ TUNEWRIGHT_INLINE Value gathered_known(const Call& call, const Value& x, std::si
   shape.insert(shape.end(), behind.begin(), behind.end());
   const std::int64_t inner = checked_elements(behind);
   const double elements = static_cast<double>(outer) * static_cast<double>(places.size()) * static_cast<double>(inner);
-  if (elements > 0x1p30) call.refuse("it picks " + std::to_string(elements) + " elements; 2^30 are possible");
+  emitter.budget().require(elements * static_cast<double>(program::size_in_bytes(x.type)));
   reference::Array result(x.type, shape);
   std::size_t next = 0;
   for (std::int64_t o = 0; next < result.size(); ++o) {
     for (const std::int64_t place : places) {
       for (std::int64_t k = 0; k < inner; ++k)
-        result.set(next++, from.get(static_cast<std::size_t>((o * x.shape[axis] + place) * inner + k)));
+        result.set(next++, from->array.get(static_cast<std::size_t>((o * x.shape[axis] + place) * inner + k)));
     }
   }
   return known_value(x.known->name, std::move(result));
 }
 
 /// One element of known values for each index: y[.., i, ..] = x[.., indices[.., i, ..], ..].
-TUNEWRIGHT_INLINE std::vector<Value> gather_elements(Emitter&, const Call& call) {
+TUNEWRIGHT_INLINE std::vector<Value> gather_elements(Emitter& emitter, const Call& call) {
   const Value& x = call.input(0);
   const Value& picked = call.input(1);
   if (!x.known || !picked.known) {
@@ -341,7 +342,7 @@ TUNEWRIGHT_INLINE std::vector<Value> gather_elements(Emitter&, const Call& call)
   }
   if (x.shape.size() != picked.shape.size()) call.refuse("data and indices differ in rank");
   const std::size_t axis = call.dimension(call.whole("axis", 0), x.shape.size());
-  const reference::Array from = in_natural_order(x);
+  const SharedArray from = emitter.in_natural_order(x);
   const std::vector<std::int64_t> places = known_places(call, x, axis);
   reference::Array result(x.type, picked.shape);
   for (std::size_t flat = 0; flat < places.size(); ++flat) {
@@ -359,7 +360,7 @@ TUNEWRIGHT_INLINE std::vector<Value> gather_elements(Emitter&, const Call& call)
       place += index * stride;
       stride *= x.shape[d];
     }
-    result.set(flat, from.get(static_cast<std::size_t>(place)));
+    result.set(flat, from->array.get(static_cast<std::size_t>(place)));
   }
   return {known_value(x.known->name, std::move(result))};
 }
@@ -368,7 +369,7 @@ TUNEWRIGHT_INLINE std::vector<Value> gather(Emitter& emitter, const Call& call) 
   const Value& x = call.input(0);
   const Value& picked = call.input(1);
   const std::size_t axis = call.dimension(call.whole("axis", 0), x.shape.size());
-  if (picked.known && x.known) return {gathered_known(call, x, axis, picked)};
+  if (picked.known && x.known) return {gathered_known(emitter, call, x, axis, picked)};
   if (picked.known) return {gathered_parts(emitter, call, x, axis, picked)};
   const std::optional<TensorId> ids = graph_input(emitter, picked);
   if (!x.known || x.shape.size() != 2 || axis != 0 || !ids || picked.type != ScalarType::Int32) {
