@@ -13,6 +13,9 @@ set(TUNEWRIGHT_TEST_TIMEOUT 600 CACHE STRING "Seconds that a test program may ta
 set(TUNEWRIGHT_TESTS_TOGETHER 1 CACHE STRING "Sources of a test program that are compiled together, which saves most of the time")
 set(TUNEWRIGHT_TEST_OPTIONS "" CACHE STRING "Options of the compiler for the sources of tests alone, not for what they link")
 
+# CMake from 3.28 on runs the preprocessor over every source for modules, of which there are none here.
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+
 if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_EXTENSIONS OFF)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
