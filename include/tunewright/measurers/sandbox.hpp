@@ -296,10 +296,7 @@ TUNEWRIGHT_INLINE Failure Sandbox::vanished() {
   if (WIFEXITED(status)) {
     return {Fault::RunError, "the kernel ended the process with status " + std::to_string(WEXITSTATUS(status))};
   }
-  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
-    return {Fault::RunError, "ended by " + sandbox::signal_name(WTERMSIG(status)) +
-                                 " without a report; a stack overflow of a thread does that"};
-  }
+  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) return sandbox::failure_without_report(WTERMSIG(status));
   return {Fault::Unknown, "the worker vanished; it was killed, perhaps for want of memory"};
 }
 

@@ -42,6 +42,8 @@ void install(int report_socket);
 
 /// The failure that a crash record describes: `OutOfBounds` for an address near a buffer, otherwise `RunError`.
 [[nodiscard]] Failure failure_of(const Reply& reply);
+/// The failure of a worker that a signal ended before a handler could write a record.
+[[nodiscard]] Failure failure_without_report(int signal);
 
 }  // namespace tunewright::measurers::sandbox
 
@@ -131,6 +133,9 @@ TUNEWRIGHT_INLINE std::string signal_name(int signal) {
   return abbreviation != nullptr ? "SIG" + std::string(abbreviation) : "signal " + std::to_string(signal);
 }
 
+inline constexpr const char* not_for_kernels =
+    ", which kernels may not make (no processes, connections or files to write)";
+
 TUNEWRIGHT_INLINE Failure failure_of(const Reply& reply) {
   if (reply.kind == Reply::Kind::Exited) {
     return {Fault::RunError, "the kernel ended the process with status " + std::to_string(reply.signal)};
@@ -161,12 +166,19 @@ TUNEWRIGHT_INLINE Failure failure_of(const Reply& reply) {
     }
     return {Fault::RunError, name + ": " + verb + " at " + at + ", far from every buffer"};
   }
-  if (reply.signal == SIGSYS) {
-    return {Fault::RunError, name + ": made system call " + std::to_string(reply.address) +
-                                 ", which kernels may not make (no processes, connections or files to write)"};
-  }
+  if (reply.signal == SIGSYS)
+    return {Fault::RunError, name + ": made system call " + std::to_string(reply.address) + not_for_kernels};
   if (reply.signal == SIGXFSZ) return {Fault::RunError, name + ": wrote more to a file than kernels may"};
   return {Fault::RunError, "ended by " + name};
+}
+
+TUNEWRIGHT_INLINE Failure failure_without_report(int signal) {
+  if (signal == SIGSYS) {
+    return {Fault::RunError,
+            "SIGSYS: made a system call, with signals blocked as in fork()" + std::string(not_for_kernels)};
+  }
+  return {Fault::RunError,
+          "ended by " + signal_name(signal) + " without a report; a stack overflow of a thread does that"};
 }
 
 }  // namespace tunewright::measurers::sandbox
