@@ -142,7 +142,8 @@ TEST_CASE("every column of a matmul worked by hand") {
 }
 
 TEST_CASE("the schema names every column in its place") {
-  const FeatureSchema& named = features::PerStatement{}.schema();
+  const features::PerStatement featurizer;
+  const FeatureSchema& named = featurizer.schema();
   CHECK(named.name == "per_statement");
   CHECK(named.version == 1);
   REQUIRE(named.columns.size() == columns);
