@@ -81,8 +81,9 @@ class Converter {
       : model_(model),
         options_(options),
         graph_(std::make_shared<ComputeGraph>()),
-        budget_(options.most_tensor_bytes),
-        emitter_(graph_, budget_) {}
+        bytes_("most_tensor_bytes", options.most_tensor_bytes),
+        operations_("most_folded_operations", options.most_folded_operations),
+        emitter_(graph_, bytes_) {}
 
   ImportedNetwork run();
 
@@ -106,13 +107,13 @@ class Converter {
   Model& model_;
   const OnnxOptions& options_;
   std::shared_ptr<ComputeGraph> graph_;
-  FoldingBudget budget_;
+  FoldingBudget bytes_;
+  FoldingBudget operations_;
   Emitter emitter_;
   std::map<std::string, std::optional<Value>> values_;  // nothing behind a node that is not supported
   std::vector<Unsupported> unsupported_;
   std::set<std::string> left_out_;  // outputs of nodes that their operators do not compute
   std::vector<TensorId> inputs_;
-  double folded_operations_ = 0;
 };
 
 TUNEWRIGHT_INLINE std::vector<bool> Converter::needed() const {
@@ -216,16 +217,13 @@ TUNEWRIGHT_INLINE void Converter::check_new_tensors(const ComputeGraph& graph, T
 TUNEWRIGHT_INLINE void Converter::evaluate(Emitter& emitter, std::vector<Value>& values) {
   const ComputeGraph& graph = emitter.graph();
   reference::Tensors tensors(graph.size());
+  double operations = 0;
   for (TensorId id = 0; id < graph.size(); ++id) {
     const program::Operator& op = graph.op(id);
-    folded_operations_ +=
-        op.role == program::Role::Computed ? program::spatial_points(op) * program::reduction_points(op) : 0;
+    operations += op.role == program::Role::Computed ? program::spatial_points(op) * program::reduction_points(op) : 0;
     if (op.role == program::Role::Constant) tensors[id] = emitter.constants().at(id)->array;
   }
-  if (folded_operations_ > options_.most_folded_operations) {
-    refuse("what depends on no input takes more than options.most_folded_operations, " +
-           std::to_string(options_.most_folded_operations) + "; raise it if this is meant");
-  }
+  operations_.charge(operations);
   tensors = reference::evaluate(graph, std::move(tensors));
   for (Value& value : values) {
     if (value.known) continue;
@@ -244,7 +242,7 @@ TUNEWRIGHT_INLINE std::vector<Value> Converter::compute(const Operator& op, cons
     check_new_tensors(*graph_, first, "node '" + call.node.name + "' (" + call.node.op + ")");
     return outputs;
   }
-  Emitter scratch(std::make_shared<ComputeGraph>(), budget_);
+  Emitter scratch(std::make_shared<ComputeGraph>(), bytes_);
   std::vector<Value> outputs = op(scratch, call);
   check_new_tensors(scratch.graph(), 0, "node '" + call.node.name + "' (" + call.node.op + ")");
   const bool open = std::any_of(outputs.begin(), outputs.end(), [](const Value& v) { return !v.known; });
@@ -253,7 +251,7 @@ TUNEWRIGHT_INLINE std::vector<Value> Converter::compute(const Operator& op, cons
     const bool passed_on = std::any_of(call.inputs.begin(), call.inputs.end(), [&](const Value* input) {
       return input != nullptr && input->known == output.known;
     });
-    if (!passed_on) budget_.charge(static_cast<double>(output.known->array.size_in_bytes()));
+    if (!passed_on) bytes_.charge(static_cast<double>(output.known->array.size_in_bytes()));
   }
   return outputs;
 }

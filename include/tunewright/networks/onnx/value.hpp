@@ -62,7 +62,7 @@ struct Value {
 /// Builds a compute graph from values.
 class Emitter {
  public:
-  /// What known values take when they are written out is charged to `budget`, which must live as long.
+  /// The bytes that known values take when they are written out are charged to `budget`, which must live as long.
   Emitter(std::shared_ptr<ComputeGraph> graph, FoldingBudget& budget) : graph_(std::move(graph)), budget_(&budget) {}
 
   [[nodiscard]] ComputeGraph& graph() noexcept { return *graph_; }

@@ -20,7 +20,7 @@ namespace {
 /// An image of shape [1, 8, 4, 6] that is stored channels last.
 struct Image {
   std::shared_ptr<program::ComputeGraph> graph = std::make_shared<program::ComputeGraph>();
-  networks::onnx::FoldingBudget budget{0x1p20};
+  networks::onnx::FoldingBudget budget{"most_tensor_bytes", 0x1p20};
   Emitter emitter{graph, budget};
   program::Tensor tensor = graph->input("image", {1, 4, 6, 8});
   Value value{{1, 8, 4, 6}, program::ScalarType::Float32, {0, 2, 3, 1}, nullptr, tensor};
@@ -64,7 +64,7 @@ TEST_CASE("known values are read in the order of their shape") {
   value.shape = {2, 3};  // repeated along the first dimension
   value.order = {1};
   CHECK(networks::onnx::known_elements(value) == std::vector<double>{1, 2, 3, 1, 2, 3});
-  networks::onnx::FoldingBudget budget(60);  // bytes: one copy of six int64 numbers, no second one
+  networks::onnx::FoldingBudget budget("most_tensor_bytes", 60);  // bytes: one copy of six int64 numbers, no second one
   networks::onnx::Emitter emitter(std::make_shared<program::ComputeGraph>(), budget);
   CHECK(emitter.in_natural_order(value)->array.shape() == Shape{2, 3});
   CHECK(test::refusal([&] {
