@@ -167,9 +167,12 @@ TEST_CASE("rows visited in turn are more than prefetchers follow, or evict each 
   CHECK(copied(64, 1024 + 16, 16).evicted_bytes == 0);
   CHECK(copied(16, 1024 + 16, 16).scattered_bytes == 0);
   CHECK(copied(17, 1024 + 16, 16).scattered_bytes == 2 * 17 * 4160);
-  // Rows less than a page apart, and pieces of a page, are followed.
-  CHECK(copied(64, 512, 16).scattered_bytes == 0);
+  // Rows less than a page apart, and pieces of a page, stay in L1, but are not followed from memory.
   CHECK(copied(64, 512, 16).evicted_bytes == 0);
-  CHECK(copied(64, 2048, 1024).scattered_bytes == 0);
-  CHECK(copied(64, 2048, 512).scattered_bytes == 2 * 64 * 8192);
+  CHECK(copied(64, 512, 16).scattered_bytes == 2 * 64 * 2048);
+  CHECK(copied(64, 2048, 1024).evicted_bytes == 0);
+  CHECK(copied(64, 2048, 1024).scattered_bytes == 2 * 64 * 8192);
+  // Four pages are long enough.
+  CHECK(copied(64, 8192, 4096).scattered_bytes == 0);
+  CHECK(copied(64, 8192, 2048).scattered_bytes == 2 * 64 * 32768);
 }

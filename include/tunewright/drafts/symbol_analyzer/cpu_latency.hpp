@@ -35,7 +35,8 @@ struct Roof {
 ///   L1, L2, L3  the data that the first loop whose footprint does not fit touches, each time it is entered; nothing if
 ///               all buffers fit together, since a program runs repeatedly on the same buffers. L1 and L2 hold few rows
 ///               that begin in the same sets, see `GrowingFootprint`; the last level distributes rows over its sets by
-///               hashing; what no prefetcher follows, or L1 evicts before it is used, takes longer
+///               hashing, and half of it counts, as others use it, too; what no prefetcher follows, or L1 evicts before
+///               it is used, takes longer
 ///   tensors     instructions replace the operations, and their loads and stores those of the tile, where the code
 ///               generator can use them: see `CpuTensorCost`
 ///   workers     the longest share of a parallel loop; the last one has the tiles with few rows

@@ -148,8 +148,10 @@ namespace tunewright::drafts {
 
 TUNEWRIGHT_INLINE void CpuSymbolReader::start(const loops::NestSummary& summary, const Target& target, Caches caches) {
   target_ = &target;
-  capacity_ = {static_cast<double>(target.l1_bytes), static_cast<double>(target.l2_bytes),
-               static_cast<double>(std::max(target.l2_bytes, target.l3_bytes))};
+  constexpr double expected_share = 0.5;  // of the last level, which may be shared with programs nobody knows of
+  const auto l2 = static_cast<double>(target.l2_bytes);
+  capacity_ = {static_cast<double>(target.l1_bytes), l2,
+               std::max(l2, expected_share * static_cast<double>(target.l3_bytes))};
   moving_levels_ = capacity_.size();
   if (caches == Caches::Cold) return;
   double buffers_bytes = 0;

@@ -17,8 +17,8 @@ struct Footprint {
   double bytes = 0;
   double cache_bytes = 0;         ///< cache capacity that it occupies: more if rows conflict in some sets
   double stored_cache_bytes = 0;  ///< the part of the store
-  double scattered_bytes = 0;     ///< of accesses that visit more rows in turn than prefetchers follow
-  double evicted_bytes = 0;       ///< of accesses whose rows in turn do not fit L1
+  double scattered_bytes = 0;     ///< of accesses that visit more pieces in turn than are fetched ahead from memory
+  double evicted_bytes = 0;       ///< of accesses whose pages in turn do not fit L1
 };
 
 /// Computes the memory that a statement touches, in whole cache lines, while its loops start to vary one after another,
@@ -26,18 +26,19 @@ struct Footprint {
 /// only bits within a page are known. Rows that are a multiple of 2^b bytes apart therefore conflict: they begin in the
 /// same sets, and each occupies 2^b bytes of capacity, at most a page.
 ///
-/// Prefetchers follow an access within a page. A statement may visit rows that are a page or more apart in turn before
-/// it goes on in the first one, as a product does that adds up 64 rows of a matrix for each tile of its columns. If
-/// there are more of them than prefetchers follow, nothing is fetched ahead from memory; if they do not fit L1, what is
-/// fetched ahead is evicted before it is used.
+/// A statement may visit pieces of rows in turn before it goes on in the first row, as a product does that adds up 64
+/// rows of a matrix for each tile of its columns. From memory, only few streams are fetched ahead, and only where one
+/// line follows another for several pages. From L2 into L1 any pieces are, within a page; of pieces that are a page or
+/// more apart, what is fetched ahead is evicted before it is used if they do not fit L1.
 ///
 /// Where pieces of rows are followed by gaps, prefetchers also fetch part of the gaps, in vain unless other loops fill
 /// them before the cache is full.
 class GrowingFootprint {
  public:
   static constexpr double page = 4096;
-  static constexpr double followed_rows = 16;
-  static constexpr double lines_in_vain = 0.25;  ///< fetched for each gap, on average
+  static constexpr double followed_pieces = 16;
+  static constexpr double followed_bytes = 4 * page;  ///< of a piece that is long enough to be fetched ahead
+  static constexpr double lines_in_vain = 0.25;       ///< fetched for each gap, on average
 
   /// Lets the innermost of the `loops` loops around the statement vary, if there is one.
   void start(StatementFootprint& footprint, std::size_t loops, double line, double l1_bytes);
@@ -50,11 +51,25 @@ class GrowingFootprint {
   [[nodiscard]] const Footprint& all() const noexcept { return all_; }
 
  private:
-  /// Pieces of a buffer that are a page or more apart.
-  struct Rows {
+  /// Pieces of a buffer.
+  struct Pieces {
     double count = 1;
-    double row_bytes = 0;    ///< of each
+    double bytes = 0;        ///< of each
     double cache_bytes = 0;  ///< cache capacity that all occupy
+  };
+  /// Pieces that are visited in turn, before a loop continues the first one.
+  class Turn {
+   public:
+    /// Adds what is touched after another loop varies.
+    void add(const Pieces& now) {
+      continued_ = continued_ || (pieces_.count > 1 && now.bytes > pieces_.bytes);
+      if (!continued_) pieces_ = now;
+    }
+    [[nodiscard]] const Pieces& pieces() const noexcept { return pieces_; }
+
+   private:
+    Pieces pieces_;
+    bool continued_ = false;
   };
   struct Buffer {
     LoopSet moved_by = 0;
@@ -62,8 +77,8 @@ class GrowingFootprint {
     bool packed = false;
     std::size_t first = 0, last = 0;  ///< range of its dimensions in sides_
     Footprint touched;
-    Rows in_turn;            ///< those visited before a loop continues the first one
-    bool continues = false;  ///< whether one does
+    Turn pieces;  ///< with gaps between them
+    Turn pages;   ///< the pieces, where those less than a page apart are one
   };
   /// A dimension of a buffer.
   struct Side {
@@ -130,9 +145,10 @@ TUNEWRIGHT_INLINE void GrowingFootprint::add(const Buffer& a) {
   all_.bytes += a.touched.bytes;
   all_.cache_bytes += a.touched.cache_bytes;
   if (&a == buffers_.data()) all_.stored_cache_bytes = a.touched.cache_bytes;
-  if (a.in_turn.count == 1 || a.in_turn.row_bytes >= page) return;
-  if (a.in_turn.count > followed_rows) all_.scattered_bytes += a.touched.bytes;
-  if (a.in_turn.cache_bytes > l1_bytes_) all_.evicted_bytes += a.touched.bytes;
+  const Pieces& pieces = a.pieces.pieces();
+  if (pieces.count > followed_pieces && pieces.bytes < followed_bytes) all_.scattered_bytes += a.touched.bytes;
+  const Pieces& pages = a.pages.pieces();
+  if (pages.count > 1 && pages.bytes < page && pages.cache_bytes > l1_bytes_) all_.evicted_bytes += a.touched.bytes;
 }
 
 TUNEWRIGHT_INLINE void GrowingFootprint::update(Buffer& a) const {
@@ -145,8 +161,9 @@ TUNEWRIGHT_INLINE void GrowingFootprint::update(Buffer& a) const {
     return;
   }
   const double innermost = count(sides[0]);
-  Rows now{.row_bytes = bytes * innermost};
-  bytes = in_lines(now.row_bytes);
+  Pieces pieces{.bytes = bytes * innermost};
+  Pieces pages = pieces;
+  bytes = in_lines(pieces.bytes);
   double occupied = bytes;
   bool whole = innermost == sides[0].extent;  // whether the dimensions so far are touched entirely, so slices adjoin
   bool gaps_counted = false;                  // what follows each piece is counted once, however many dimensions it has
@@ -158,14 +175,14 @@ TUNEWRIGHT_INLINE void GrowingFootprint::update(Buffer& a) const {
     }
     bytes *= slices;
     if (slices > 1) occupied = slices * std::max(occupied, side.conflict_bytes);
-    (whole || side.pitch < page ? now.row_bytes : now.count) *= slices;
+    (whole ? pieces.bytes : pieces.count) *= slices;
+    (whole || side.pitch < page ? pages.bytes : pages.count) *= slices;
     whole = whole && slices == side.extent;
   }
   a.touched = {.bytes = bytes, .cache_bytes = occupied};
-  if (a.continues) return;
-  now.cache_bytes = occupied;
-  a.continues = a.in_turn.count > 1 && now.row_bytes > a.in_turn.row_bytes;
-  if (!a.continues) a.in_turn = now;
+  pieces.cache_bytes = pages.cache_bytes = occupied;
+  a.pieces.add(pieces);
+  a.pages.add(pages);
 }
 
 TUNEWRIGHT_INLINE void GrowingFootprint::add_access(const StatementFootprint::Access& a) {
