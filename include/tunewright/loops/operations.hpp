@@ -9,8 +9,8 @@
 
 namespace tunewright::loops {
 
-/// Operations of one evaluation of a statement's body, including its combiner; of a factored sum, of a term that is not
-/// padding, since `trim_sums` separates the others.
+/// Operations of one evaluation of a statement's body, including its combiner; of a factored reduction, of a term that
+/// is not padding, since `trim_reductions` separates the others.
 struct BodyOperations {
   double simple = 0;  ///< additions, multiplications, comparisons, ...
   double divisions = 0;
@@ -41,7 +41,7 @@ void count_conditions(const program::Expr& body, program::Combiner combiner, Bod
 #if TUNEWRIGHT_DEFINES(loops)
 
 #include "tunewright/loops/eliminate_padding.hpp"
-#include "tunewright/loops/trim_sums.hpp"
+#include "tunewright/loops/trim_reductions.hpp"
 
 namespace tunewright::loops::detail {
 

@@ -22,12 +22,12 @@ namespace tunewright::loops {
 #include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/loops/partition.hpp"
 #include "tunewright/loops/trim_boundaries.hpp"
-#include "tunewright/loops/trim_sums.hpp"
+#include "tunewright/loops/trim_reductions.hpp"
 
 namespace tunewright::loops {
 
 TUNEWRIGHT_INLINE LoopNest prepare_for_codegen(LoopNest nest) {
-  return partition(eliminate_guards(trim_boundaries(eliminate_padding(trim_sums(std::move(nest))))));
+  return partition(eliminate_guards(trim_boundaries(eliminate_padding(trim_reductions(std::move(nest))))));
 }
 
 }  // namespace tunewright::loops

@@ -90,7 +90,7 @@
 #include "tunewright/loops/tensor_work.hpp"
 #include "tunewright/loops/thread_arrays.hpp"
 #include "tunewright/loops/trim_boundaries.hpp"
-#include "tunewright/loops/trim_sums.hpp"
+#include "tunewright/loops/trim_reductions.hpp"
 #include "tunewright/loops/written_statements.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(spaces)

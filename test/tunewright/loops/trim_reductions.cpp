@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tunewright/loops/trim_sums.hpp"
+#include "tunewright/loops/trim_reductions.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "tunewright/loops/operations.hpp"
 #include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/print.hpp"
+#include "tunewright/program/graph.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/schedule/schedule.hpp"
@@ -41,7 +43,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 TEST_CASE("the last vector of a factored sum has a loop of its own") {
   const loops::LoopNest plain = in_lanes(10, 4);  // 4 + 4 + 2
-  const loops::LoopNest trimmed = loops::trim_sums(plain);
+  const loops::LoopNest trimmed = loops::trim_reductions(plain);
   const std::string text = loops::to_string(trimmed);
   CHECK(text.find("    for k.0.0 in 0..2 reduction:\n"
                   "      for j in 0..2:\n"
@@ -55,16 +57,16 @@ TEST_CASE("the last vector of a factored sum has a loop of its own") {
 TEST_CASE("lanes that divide the terms, and terms that all lie in the first vector, leave the nest as it is") {
   for (const std::int64_t terms : {8, 3}) {
     const loops::LoopNest plain = in_lanes(terms, 4);
-    CHECK(loops::to_string(loops::trim_sums(plain)) == loops::to_string(plain));
+    CHECK(loops::to_string(loops::trim_reductions(plain)) == loops::to_string(plain));
   }
 }
 
 TEST_CASE("of a sum in two loops, the last iteration of the outer one is divided along the inner one") {
   const loops::LoopNest plain = in_lanes(30, 4, 3);  // two times 3 vectors; one vector and a half of three
-  const std::string text = loops::to_string(loops::trim_sums(plain));
+  const std::string text = loops::to_string(loops::trim_reductions(plain));
   CHECK(count(text, "+=") == 4);  // two iterations, the whole vector of the third, the rest, and the lanes
   CHECK(count(text, "select") == 1);
-  CHECK(interpreted(loops::trim_sums(plain)) == interpreted(plain));
+  CHECK(interpreted(loops::trim_reductions(plain)) == interpreted(plain));
 }
 
 TEST_CASE("every number of terms in every number of lanes computes what the plain nest does") {
@@ -75,9 +77,34 @@ TEST_CASE("every number of terms in every number of lanes computes what the plai
         CAPTURE(lanes);
         CAPTURE(inner);
         const loops::LoopNest plain = in_lanes(terms, lanes, inner);
-        CHECK(interpreted(loops::trim_sums(plain)) == interpreted(plain));
+        CHECK(interpreted(loops::trim_reductions(plain)) == interpreted(plain));
         CHECK(interpreted(loops::prepare_for_codegen(plain)) == interpreted(plain));
       }
+    }
+  }
+}
+
+TEST_CASE("reductions with other combiners are trimmed, too") {
+  using program::Combiner;
+  for (const Combiner combiner : {Combiner::Product, Combiner::Max, Combiner::Min}) {
+    for (const std::int64_t terms : {3, 8, 10, 17}) {
+      CAPTURE(combiner);
+      CAPTURE(terms);
+      const auto g = std::make_shared<program::ComputeGraph>();
+      const auto x = g->input("x", {2, terms});
+      const auto reduced =
+          g->reduce("reduced", {{"i", 2}}, {{"k", terms}}, combiner, [&](auto i, auto k) { return x(i[0], k[0]); });
+      ScheduleBuilder s(g);
+      const program::TensorId partial = s.rfactor(reduced.id, s.split(reduced.id, 1, {4})[1]);
+      s.reorder(partial, {0, 2, 1});
+      s.vectorize(partial, 1);
+      const loops::LoopNest plain = loops::lower(s.schedule());
+      const loops::LoopNest trimmed = loops::trim_reductions(plain);
+      CHECK(interpreted(trimmed) == interpreted(plain));
+      CHECK(interpreted(loops::prepare_for_codegen(plain)) == interpreted(plain));
+      const std::size_t divided = terms > 4 && terms % 4 != 0 ? 1 : 0;
+      CHECK(count(loops::to_string(trimmed), "vectorized") == count(loops::to_string(plain), "vectorized") + divided);
+      CHECK(count(loops::to_string(trimmed), "select") == divided);
     }
   }
 }
@@ -89,7 +116,7 @@ TEST_CASE("padding of a convolution is not at the end of its sums") {
   for (program::TensorId id = 0; id < conv; ++id)
     if (!s.state().stages[id].is_source()) s.compute_inline(id);
   const loops::LoopNest plain = loops::lower(s.schedule());
-  CHECK(loops::to_string(loops::trim_sums(plain)) == loops::to_string(plain));
+  CHECK(loops::to_string(loops::trim_reductions(plain)) == loops::to_string(plain));
 }
 
 TEST_CASE("operations are those of a term, not of the selection of the last ones") {

@@ -8,7 +8,8 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Sum trimming: if the lanes of a factored sum do not divide its terms, the last terms get a loop of their own.
+/// Reduction trimming: if the lanes of a factored reduction do not divide its terms, the last terms get a loop of their
+/// own.
 ///
 /// With 16 lanes for 1000 terms, `schedule::Rfactor` selects zero for 8 lanes of the last of 63 vectors. All others
 /// need no selection:
@@ -17,23 +18,25 @@
 ///   for k in 0..63:                                                   sum[l] += x[16*k + l]
 ///     sum[l] += select(16*k + l < 1000, x[16*k + l], 0)     ->      for k in 62..63:
 ///                                                                     sum[l] += select(16*k + l < 1000, ..)
+///
+/// The same holds for other reductions, whose last terms are the identity of their combiner, such as minus infinity.
 namespace tunewright::loops {
 
-/// The terms of a sum that are zero only in the last iteration of a reduction axis, see `last_terms`.
+/// The terms of a reduction that are padding only in the last iteration of a reduction axis, see `last_terms`.
 struct LastTerms {
-  program::Expr term;                 ///< the term where it is not zero
-  std::vector<IndexExpr> conditions;  ///< values over the operator's axes that are not negative where it is not zero
+  program::Expr term;                 ///< the term where it is not padding
+  std::vector<IndexExpr> conditions;  ///< values over the operator's axes that are not negative where it is not padding
 };
 
-/// Nothing unless every term of the sum is padded as a whole, as `schedule::Rfactor` does, and all but those in the
-/// last iteration of one reduction axis are not zero.
+/// Nothing unless every term of the reduction is padded as a whole with the identity of its combiner, as
+/// `schedule::Rfactor` does, and all but those in the last iteration of one reduction axis are not padding.
 [[nodiscard]] std::optional<LastTerms> last_terms(const program::Operator& op);
 
 namespace detail {
 
-class SumTrimming {
+class ReductionTrimming {
  public:
-  explicit SumTrimming(LoopNest& nest) : nest_(nest) {}
+  explicit ReductionTrimming(LoopNest& nest) : nest_(nest) {}
 
   void run(Body& body);
 
@@ -50,8 +53,8 @@ class SumTrimming {
 
 }  // namespace detail
 
-/// Returns the nest with trimmed sums. Semantics are unchanged. Only serial loops of perfect nests are divided.
-[[nodiscard]] LoopNest trim_sums(LoopNest nest);
+/// Returns the nest with trimmed reductions. Semantics are unchanged. Only serial loops of perfect nests are divided.
+[[nodiscard]] LoopNest trim_reductions(LoopNest nest);
 
 }  // namespace tunewright::loops
 
@@ -68,8 +71,8 @@ class SumTrimming {
 namespace tunewright::loops {
 
 TUNEWRIGHT_INLINE std::optional<LastTerms> last_terms(const program::Operator& op) {
-  if (op.combiner != program::Combiner::Sum || !op.body) return std::nullopt;
-  std::optional<std::vector<IndexExpr>> conditions = padding_conditions(op.body);
+  if (op.combiner == program::Combiner::None || !op.body) return std::nullopt;
+  std::optional<std::vector<IndexExpr>> conditions = padding_conditions(op.body, op.combiner);
   if (!conditions) return std::nullopt;
   const auto range_of = [&](Var axis) { return program::Range{0, op.axes[axis].extent - 1}; };
   std::erase_if(*conditions, [&](const IndexExpr& value) { return value.range(range_of).min >= 0; });
@@ -86,7 +89,7 @@ TUNEWRIGHT_INLINE std::optional<LastTerms> last_terms(const program::Operator& o
 
 namespace tunewright::loops::detail {
 
-TUNEWRIGHT_INLINE void SumTrimming::run(Body& body) {
+TUNEWRIGHT_INLINE void ReductionTrimming::run(Body& body) {
   Body result;
   result.reserve(body.size());
   for (Node& node : body) {
@@ -105,7 +108,7 @@ TUNEWRIGHT_INLINE void SumTrimming::run(Body& body) {
   body = std::move(result);
 }
 
-TUNEWRIGHT_INLINE Body SumTrimming::trimmed(Node node) {
+TUNEWRIGHT_INLINE Body ReductionTrimming::trimmed(Node node) {
   Statement& statement = *only_statement(node);
   const LastTerms last = *last_terms(*statement.op);
   std::vector<IndexExpr> conditions;
@@ -134,21 +137,21 @@ TUNEWRIGHT_INLINE Body SumTrimming::trimmed(Node node) {
   return parts;
 }
 
-TUNEWRIGHT_INLINE std::int64_t SumTrimming::iterations_in_full(const Loop& loop,
-                                                               const std::vector<IndexExpr>& conditions) const {
+TUNEWRIGHT_INLINE std::int64_t ReductionTrimming::iterations_in_full(const Loop& loop,
+                                                                     const std::vector<IndexExpr>& conditions) const {
   const auto holds = [&](std::int64_t iterations) {
     return std::all_of(conditions.begin(), conditions.end(), [&](const IndexExpr& value) {
       return value.range([&](Var v) { return v == loop.var ? program::Range{0, iterations - 1} : nest_.range_of(v); })
                  .min >= 0;
     });
   };
-  // The conditions fail at the end of the sum only.
+  // The conditions fail at the end of the reduction only.
   std::int64_t full = nest_.variables[loop.var].extent - 1;
   while (full > 0 && !holds(full)) --full;
   return full;
 }
 
-TUNEWRIGHT_INLINE Node SumTrimming::part(Node node, Var loop, std::int64_t begin, std::int64_t end) {
+TUNEWRIGHT_INLINE Node ReductionTrimming::part(Node node, Var loop, std::int64_t begin, std::int64_t end) {
   const auto shorter = static_cast<Var>(nest_.variables.size());
   nest_.variables.push_back({nest_.variables[loop].name, end - begin});
   rebind(nest_, node, loop, shorter, begin);
@@ -159,8 +162,8 @@ TUNEWRIGHT_INLINE Node SumTrimming::part(Node node, Var loop, std::int64_t begin
 
 namespace tunewright::loops {
 
-TUNEWRIGHT_INLINE LoopNest trim_sums(LoopNest nest) {
-  detail::SumTrimming(nest).run(nest.body);
+TUNEWRIGHT_INLINE LoopNest trim_reductions(LoopNest nest) {
+  detail::ReductionTrimming(nest).run(nest.body);
   return nest;
 }
 
