@@ -22,7 +22,7 @@ class ExpressionEmitter {
         numbers_(context.numbers),
         values_(values),
         memory_(memory),
-        math_(builder_, context.target.isa) {}
+        math_(builder_) {}
 
   /// Evaluates the body of a statement at the current bindings. `clamped`: coordinates of guarded axes are those of the
   /// clamp variables.

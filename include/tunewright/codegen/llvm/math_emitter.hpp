@@ -3,7 +3,6 @@
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <cstdint>
@@ -11,18 +10,16 @@
 #include <limits>
 #include <string>
 
-#include "tunewright/core/target.hpp"
-
 /// Elementary functions as LLVM IR, for scalars and vectors of any number of lanes.
 ///
 /// Float: range reduction and polynomials that were fitted at Chebyshev nodes for this library; the largest observed
-/// error over the float range is below 2 units in the last place. Infinities and NaNs are as in C; denormal results of
-/// exp are kept. Double: functions of the C library, one lane at a time.
+/// error over the float range is below 2 units in the last place. Infinities and NaNs are as in C; exp is zero where
+/// the exact result is smaller than any normal number. Double: functions of the C library, one lane at a time.
 namespace tunewright::codegen::llvm_backend {
 
 class MathEmitter {
  public:
-  MathEmitter(llvm::IRBuilder<>& builder, Isa isa) : b_(builder), isa_(isa) {}
+  explicit MathEmitter(llvm::IRBuilder<>& builder) : b_(builder) {}
 
   [[nodiscard]] llvm::Value* sqrt(llvm::Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x); }
   [[nodiscard]] llvm::Value* abs(llvm::Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
@@ -58,38 +55,22 @@ class MathEmitter {
     return sum;
   }
   [[nodiscard]] llvm::Value* bits(llvm::Value* x) { return b_.CreateBitCast(x, integer_like(x)); }
-  [[nodiscard]] llvm::Value* power_of_two(llvm::Value* n, llvm::Type* type) {
-    return b_.CreateBitCast(b_.CreateShl(b_.CreateAdd(n, integer(n, 127)), integer(n, 23)), type);
-  }
-
-  /// exp(x) = 2^n exp(r), |r| <= ln(2)/2.
+  /// exp(x) = 2^n exp(r), 0 <= r <= ln(2), so that 2^n is zero or normal for every result that is.
   [[nodiscard]] llvm::Value* float_exp(llvm::Value* x) {
     // Comparisons with NaN are false, so a NaN is propagated.
     llvm::Value* y = b_.CreateSelect(b_.CreateFCmpOGT(x, real(x, 89)), real(x, 89), x);
-    y = b_.CreateSelect(b_.CreateFCmpOLT(y, real(x, -105)), real(x, -105), y);
-    llvm::Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(y, real(x, 1.4426950408889634)));
+    y = b_.CreateSelect(b_.CreateFCmpOLT(y, real(x, -88)), real(x, -88), y);
+    // The sum has no room for a fraction, and the exponent of 2^n in its last bits.
+    constexpr double to_exponent = 1.5 * 8388608 + 127;
+    llvm::Value* exponent = b_.CreateFAdd(fma(y, real(x, 1.4426950408889634), real(x, -0.5)), real(x, to_exponent));
+    llvm::Value* n = b_.CreateFSub(exponent, real(x, to_exponent));
     llvm::Value* r = fma(n, real(x, -0.693359375), y);  // ln 2 as a sum of two parts, the first exact in a few bits
     r = fma(n, real(x, 2.12194440054690583e-4), r);
     llvm::Value* p = polynomial(
-        r, {0.500000001357, 0.166666666817, 0.0416664638387, 0.00833331080481, 0.00139337704472, 0.000198911245858});
-    p = b_.CreateFAdd(fma(b_.CreateFMul(r, r), p, r), real(x, 1));
-    return scaled_by_power_of_two(x, p, n);
-  }
-
-  /// p 2^n for integers n; NaN if x is. Results may be denormal.
-  [[nodiscard]] llvm::Value* scaled_by_power_of_two(llvm::Value* x, llvm::Value* p, llvm::Value* n) {
-    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
-    if (isa_ == Isa::Avx512 && vector != nullptr && vector->getNumElements() == 16) {
-      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-                                {p, n, p, b_.getInt16(0xffff), b_.getInt32(4)});  // 4: current rounding mode
-    }
-    llvm::Value* nan = b_.CreateFCmpUNO(x, x);  // has no integer
-    llvm::Value* whole = b_.CreateFPToSI(b_.CreateSelect(nan, real(x, 0), n), integer_like(x));
-    // In two steps, because 2^n may be smaller than any normal number.
-    llvm::Value* half = b_.CreateAShr(whole, integer(whole, 1));
-    p = b_.CreateFMul(p, power_of_two(half, x->getType()));
-    p = b_.CreateFMul(p, power_of_two(b_.CreateSub(whole, half), x->getType()));
-    return b_.CreateSelect(nan, x, p);
+        r, {1, 0.999999803453, 0.500005829216, 0.166610096175, 0.0419151074359, 0.00779210122945, 0.00194886422782});
+    llvm::Value* integer_exponent = bits(exponent);
+    llvm::Value* scale = b_.CreateShl(integer_exponent, integer(integer_exponent, 23));
+    return b_.CreateFMul(p, b_.CreateBitCast(scale, x->getType()));
   }
 
   /// log(x) = e ln 2 + log(1 + z), 1 + z in [sqrt(1/2), sqrt(2)).
@@ -167,7 +148,6 @@ class MathEmitter {
   }
 
   llvm::IRBuilder<>& b_;
-  Isa isa_;
 };
 
 }  // namespace tunewright::codegen::llvm_backend

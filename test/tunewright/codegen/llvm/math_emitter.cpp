@@ -52,13 +52,18 @@ std::vector<double> samples() {
   return x;
 }
 
+double exp_without_denormals(double x) {
+  const double exact = std::exp(x);
+  return exact < static_cast<double>(std::numeric_limits<float>::min()) ? 0 : exact;
+}
+
 struct Function {
   Expr (*body)(const Expr& x);
   double (*exact)(double x);
   double below;  ///< what the worst error is, in units in the last place
 };
 const std::array functions{
-    Function{[](const Expr& x) { return exp(x); }, [](double x) { return std::exp(x); }, 2},
+    Function{[](const Expr& x) { return exp(x); }, exp_without_denormals, 2},
     Function{[](const Expr& x) { return log(x); }, [](double x) { return std::log(x); }, 2},
     Function{[](const Expr& x) { return tanh(x); }, [](double x) { return std::tanh(x); }, 2},
     Function{[](const Expr& x) { return erf(x); }, [](double x) { return std::erf(x); }, 2.5},
