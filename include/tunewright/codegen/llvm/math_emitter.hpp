@@ -55,12 +55,13 @@ class MathEmitter {
     return sum;
   }
   [[nodiscard]] llvm::Value* bits(llvm::Value* x) { return b_.CreateBitCast(x, integer_like(x)); }
+
   /// exp(x) = 2^n exp(r), 0 <= r <= ln(2), so that 2^n is zero or normal for every result that is.
   [[nodiscard]] llvm::Value* float_exp(llvm::Value* x) {
     // Comparisons with NaN are false, so a NaN is propagated.
     llvm::Value* y = b_.CreateSelect(b_.CreateFCmpOGT(x, real(x, 89)), real(x, 89), x);
     y = b_.CreateSelect(b_.CreateFCmpOLT(y, real(x, -88)), real(x, -88), y);
-    // The sum has no room for a fraction, and the exponent of 2^n in its last bits.
+    // n is x / ln(2) - 1/2 rounded: the sum has no room for a fraction, and the exponent of 2^n in its last bits.
     constexpr double to_exponent = 1.5 * 8388608 + 127;
     llvm::Value* exponent = b_.CreateFAdd(fma(y, real(x, 1.4426950408889634), real(x, -0.5)), real(x, to_exponent));
     llvm::Value* n = b_.CreateFSub(exponent, real(x, to_exponent));
