@@ -29,8 +29,8 @@ namespace tunewright::loops {
 /// The condition under which `part` may change a reduction, as values over the operator's axes that must not be
 /// negative; empty if it is not padding with the identity of the combiner, zero for a sum, or its condition has
 /// another form.
-[[nodiscard]] std::optional<std::vector<IndexExpr>> padding_conditions(
-    const program::Expr& part, program::Combiner combiner = program::Combiner::Sum);
+[[nodiscard]] std::optional<std::vector<IndexExpr>> padding_conditions(const program::Expr& part,
+                                                                       program::Combiner combiner);
 
 /// The guards under which `part` of the terms of the reduction in `s` may change it; empty if it is not padding.
 [[nodiscard]] std::optional<std::vector<Guard>> padding_guards(const LoopNest& nest, const Statement& s,
