@@ -74,6 +74,15 @@ inline std::optional<std::size_t> fastest(std::span<const Outcome> outcomes) {
   return best;
 }
 
+/// A graph whose outputs are less than a tenth of its bytes is compared with reading: no copy has so few writes.
+inline measurers::Traffic traffic_of(const program::ComputeGraph& graph) {
+  double written = 0;
+  for (program::TensorId id = 0; id < graph.size(); ++id) {
+    if (program::is_output(graph, id)) written += program::bytes(graph.op(id));
+  }
+  return written < 0.1 * program::bytes(graph) ? measurers::Traffic::Reads : measurers::Traffic::ReadsAndWrites;
+}
+
 }  // namespace detail
 
 /// Appends the repeats of an outcome. Throws `std::runtime_error` if it failed.
@@ -127,11 +136,12 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
   std::vector<double> tuned_s, library_s;
   double bandwidth = 0;
   const auto bytes = static_cast<std::uint64_t>(program::bytes(*kernel_case.graph));
+  const measurers::Traffic traffic = detail::traffic_of(*kernel_case.graph);
   for (unsigned block = 0; block < blocks; ++block) {
     peak = std::max(peak, highest_peak(task.target));
     if (kernel_case.memory_bound)
-      bandwidth = std::max(bandwidth, measurers::stream_bytes_per_second(task.target, bytes,
-                                                                         {.seconds_per_repeat = 0.005, .repeats = 3}));
+      bandwidth = std::max(bandwidth, measurers::stream_bytes_per_second(
+                                          task.target, bytes, {.seconds_per_repeat = 0.005, .repeats = 3}, traffic));
     const std::vector<Outcome> outcomes = measurer.measure_interleaved(task, finalists, rounds);
     append(tuned_s, outcomes[0]);
     if (library) append(library_s, outcomes[1]);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,19 +23,40 @@ namespace tunewright::measurers {
 
 namespace stream {
 
-enum class Form : std::uint8_t { Copy, Triad, CopyPastCaches, TriadPastCaches };
-inline constexpr std::array forms{Form::Copy, Form::Triad, Form::CopyPastCaches, Form::TriadPastCaches};
+enum class Form : std::uint8_t { Copy, Triad, CopyPastCaches, TriadPastCaches, Sum };
+inline constexpr std::array writing_forms{Form::Copy, Form::Triad, Form::CopyPastCaches, Form::TriadPastCaches};
+inline constexpr std::array reading_forms{Form::Sum};
+
+/// Floats that a sum writes at most: a vector.
+inline constexpr std::size_t most_sums = 16;
 
 [[nodiscard]] constexpr bool has_two_inputs(Form form) noexcept {
   return form == Form::Triad || form == Form::TriadPastCaches;
 }
 
+/// Number of arrays of the given size that a form reads or writes.
+[[nodiscard]] constexpr unsigned arrays_of(Form form) noexcept {
+  if (form == Form::Sum) return 1;
+  return has_two_inputs(form) ? 3 : 2;
+}
+
 #if defined(__x86_64__)
 // One function per vector width, compiled for its instruction set independently of the program's options. Four vectors
-// per iteration; `count` is a multiple of 64, pointers are aligned to 64 bytes.
+// per iteration; `count` is a multiple of 64, pointers are aligned to 64 bytes. A sum leaves one vector in `c`.
 #define TUNEWRIGHT_STREAM(suffix, isa, lanes, prefix)                                                                  \
   __attribute__((target(isa), noinline)) inline void run_##suffix(Form form, const float* a, const float* b, float* c, \
                                                                   std::size_t count) {                                 \
+    if (form == Form::Sum) {                                                                                           \
+      auto s0 = prefix##_setzero_ps(), s1 = s0, s2 = s0, s3 = s0;                                                      \
+      for (std::size_t i = 0; i < count; i += 4 * (lanes)) {                                                           \
+        s0 = prefix##_add_ps(s0, prefix##_load_ps(a + i));                                                             \
+        s1 = prefix##_add_ps(s1, prefix##_load_ps(a + i + (lanes)));                                                   \
+        s2 = prefix##_add_ps(s2, prefix##_load_ps(a + i + 2 * (lanes)));                                               \
+        s3 = prefix##_add_ps(s3, prefix##_load_ps(a + i + 3 * (lanes)));                                               \
+      }                                                                                                                \
+      prefix##_store_ps(c, prefix##_add_ps(prefix##_add_ps(s0, s1), prefix##_add_ps(s2, s3)));                         \
+      return;                                                                                                          \
+    }                                                                                                                  \
     const auto factor = prefix##_set1_ps(3.0F);                                                                        \
     for (std::size_t i = 0; i < count; i += 4 * (lanes)) {                                                             \
       for (std::size_t j = i; j < i + 4 * (lanes); j += (lanes)) {                                                     \
@@ -86,18 +108,25 @@ class Array {
 
 }  // namespace stream
 
-/// The highest rate, of reads and writes together, at which the target's threads process `bytes` bytes repeatedly: the
-/// best of copy (c = a) and triad (c = a + 3 b), each with ordinary and non-temporal stores. If `bytes` fit into a
-/// cache, it is that cache's bandwidth, so a kernel is compared at its own working set.
+/// What a program does with memory besides computing.
+enum class Traffic : std::uint8_t { ReadsAndWrites, Reads };
+
+/// The highest rate at which the target's threads process `bytes` bytes repeatedly: of reads and writes together, the
+/// best of copy (c = a) and triad (c = a + 3 b), each with ordinary and non-temporal stores; of reads alone, that of a
+/// sum of all elements. Processors have separate paths for reads and writes, so that programs which only read may not
+/// reach the rate of those which do both. If `bytes` fit into a cache, it is that cache's bandwidth, so a kernel is
+/// compared at its own working set.
 ///
 /// Paper:    McCalpin, Memory bandwidth and machine balance in current high performance computers, IEEE TCCA 1995
 ///           (STREAM). Counts as STREAM does: lines that a store reads before it writes do not count.
-/// Deviates: arrays of the given size instead of four times the caches; non-temporal stores.
-/// Units:    bytes per second. Cost: about 16 times `options.seconds_per_repeat`, including the first pass of each.
+/// Deviates: arrays of the given size instead of four times the caches; non-temporal stores; the sum is not in STREAM.
+/// Units:    bytes per second. Cost: about 16 times `options.seconds_per_repeat`, including the first pass of each, a
+///           quarter of it for reads alone.
 /// Throws `std::invalid_argument` for a GPU, for fewer than 4096 bytes per thread, and if this machine's processor
 /// lacks the target's instructions.
 [[nodiscard]] inline double stream_bytes_per_second(const Target& target, std::uint64_t bytes,
-                                                    const PeakOptions& options = {}) {
+                                                    const PeakOptions& options = {},
+                                                    Traffic traffic = Traffic::ReadsAndWrites) {
   peak::require(target, options);
   static_cast<void>(host_target().with_isa(target.isa));
   constexpr std::uint64_t least_bytes = 4096;
@@ -105,19 +134,23 @@ class Array {
     throw std::invalid_argument(std::to_string(bytes) + " bytes for " + std::to_string(target.threads) +
                                 " threads are too few to measure a bandwidth; give at least 4096 for each");
   }
+  const std::span<const stream::Form> forms =
+      traffic == Traffic::Reads ? std::span<const stream::Form>(stream::reading_forms) : stream::writing_forms;
   double best = 0;
-  for (const stream::Form form : stream::forms) {
-    const unsigned arrays = stream::has_two_inputs(form) ? 3 : 2;
+  for (const stream::Form form : forms) {
+    const unsigned arrays = stream::arrays_of(form);
     const std::size_t count = bytes / target.threads / arrays / sizeof(float) / 64 * 64;
     const double moved = static_cast<double>(count) * arrays * sizeof(float) * target.threads;
-    std::vector<std::unique_ptr<stream::Array>> memory;
+    std::vector<std::unique_ptr<stream::Array>> memory, sums;
     for (unsigned i = 0; i < arrays * target.threads; ++i) memory.push_back(std::make_unique<stream::Array>(count));
+    for (unsigned t = 0; t < target.threads; ++t) sums.push_back(std::make_unique<stream::Array>(stream::most_sums));
     std::size_t passes = 1;
     const auto seconds = [&](unsigned repeats) {
       return stats::median(peak::together(target.threads, repeats, options.processors, [&](unsigned t) {
         const auto* own = &memory[std::size_t{t} * arrays];
+        float* const output = form == stream::Form::Sum ? sums[t]->data() : own[arrays - 1]->data();
         for (std::size_t pass = 0; pass < passes; ++pass) {
-          stream::run(target.isa, form, own[0]->data(), own[arrays - 2]->data(), own[arrays - 1]->data(), count);
+          stream::run(target.isa, form, own[0]->data(), own[arrays == 3 ? 1 : 0]->data(), output, count);
         }
       }));
     };

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -15,7 +16,7 @@ TEST_CASE("every form moves what it says, by every instruction set") {
   const stream::Array a(192), b(192), c(192);
   for (const Isa isa : {Isa::Sse42, Isa::Avx2, Isa::Avx512}) {
     if (isa > host.isa) continue;
-    for (const stream::Form form : stream::forms) {
+    for (const stream::Form form : stream::writing_forms) {
       std::fill_n(a.data(), 192, 2.0F);
       std::fill_n(b.data(), 192, 5.0F);
       std::fill_n(c.data(), 192, 0.0F);
@@ -27,12 +28,29 @@ TEST_CASE("every form moves what it says, by every instruction set") {
   }
 }
 
+TEST_CASE("a sum reads every element once and leaves a vector of sums") {
+  const Target host = host_target();
+  stream::Array a(192);
+  std::fill_n(a.data() + 128, 64, 1000.0F);
+  for (int i = 0; i < 128; ++i) a.data()[i] = static_cast<float>(i);
+  for (const Isa isa : {Isa::Sse42, Isa::Avx2, Isa::Avx512}) {
+    if (isa > host.isa) continue;
+    stream::Array sums(stream::most_sums);
+    std::fill_n(sums.data(), stream::most_sums, 0.0F);
+    stream::run(isa, stream::Form::Sum, a.data(), a.data(), sums.data(), 128);
+    CHECK(std::accumulate(sums.data(), sums.data() + stream::most_sums, 0.0F) == 127 * 128 / 2);
+  }
+}
+
 TEST_CASE("a bandwidth is faster than a disk and slower than the clock") {
   const Target host = host_target().with_threads(1);
   const measurers::PeakOptions brief{.seconds_per_repeat = 0.002, .repeats = 3};
   const double cached = measurers::stream_bytes_per_second(host, 16 << 10, brief);
   CHECK(cached > 1e9);
   CHECK(cached < 4 * 64 * 8e9);  // four vectors a cycle of under 8 GHz
+  const double read = measurers::stream_bytes_per_second(host, 16 << 10, brief, measurers::Traffic::Reads);
+  CHECK(read > 1e9);
+  CHECK(read < 4 * 64 * 8e9);
 }
 
 TEST_CASE("what has no bandwidth is refused") {
