@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +21,10 @@
 /// Threads that run the parallel loops of kernels.
 namespace tunewright::codegen {
 
-/// A team of the calling thread and `threads - 1` helpers. A loop is divided into one contiguous part per thread, so
-/// that repeated calls of a kernel find its data in the same caches.
+/// A team of the calling thread and `threads - 1` helpers. A loop is divided into one contiguous share per thread, so
+/// that repeated calls of a kernel find its data in the same caches. Not all threads are equally fast: cores differ, or
+/// other programs use them. So a thread takes its share in about eight pieces, and then what is left of the shares of
+/// the next three threads, by the piece. Loops with one iteration per thread are not cut.
 ///
 /// Helpers spin for `spin_microseconds` after the last loop and then sleep. While they spin, starting and ending a loop
 /// takes about a microsecond on an idle machine; waking them takes tens. A loop that is started inside a loop, or while
@@ -36,38 +39,60 @@ class PinnedTeam {
   [[nodiscard]] unsigned threads() const noexcept { return helpers_.count() + 1; }
   /// The runtime to pass to kernels; valid during the lifetime of the team.
   [[nodiscard]] const tunewright_runtime* runtime() const noexcept { return &runtime_; }
+  /// The same threads, each of which runs all of its share and nothing else, in one call: for who times shares.
+  [[nodiscard]] const tunewright_runtime* dividing_runtime() const noexcept { return &dividing_runtime_; }
 
   using Part = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
   /// Calls `body` for a partition of [0, count) and returns when all parts are finished. Bodies must not throw.
-  void run(std::int64_t count, Part body, void* context);
+  void run(std::int64_t count, Part body, void* context) { run(count, body, context, most_pieces); }
 
  private:
   // The caller spins for all but the longest parts, because it is timing a kernel.
   static constexpr std::chrono::milliseconds caller_watch{100};
 
+  static constexpr std::int64_t most_pieces = 8;  // of a share
+  static constexpr std::int64_t most_helped = 3;  // threads that one helps after its share
+
   struct Job {
     std::int64_t count = 0;
-    std::int64_t parts = 1;
+    std::int64_t shares = 1;
+    std::int64_t piece = 0;  ///< iterations; 0: a share is not cut
     Part body = nullptr;
     void* context = nullptr;
+
+    [[nodiscard]] std::int64_t begin_of(std::int64_t share) const noexcept {
+      return count / shares * share + count % shares * share / shares;  // count * share may overflow
+    }
+  };
+  /// Iterations of a thread's share that nobody has taken. The thread writes it when it begins; nobody takes any
+  /// before, because it is not positive since the last loop.
+  struct alignas(64) Left {
+    std::atomic<std::int64_t> iterations{0};
   };
 
   static void parallel_for(const tunewright_runtime* self, std::int64_t count, Part body, void* context) {
     static_cast<PinnedTeam*>(self->state)->run(count, body, context);
   }
+  static void divide(const tunewright_runtime* self, std::int64_t count, Part body, void* context) {
+    static_cast<PinnedTeam*>(self->state)->run(count, body, context, 1);
+  }
+  void run(std::int64_t count, Part body, void* context, std::int64_t pieces);
   static bool& inside_loop() noexcept;
   [[nodiscard]] static unsigned at_least_one(unsigned threads);
 
   void prepare(unsigned worker);
 
-  void help(unsigned worker) const;
+  void work(unsigned worker);
+  void take_pieces_of(std::int64_t share);
 
   tunewright_runtime runtime_;
+  tunewright_runtime dividing_runtime_;
   const std::vector<int> processors_;
   std::mutex mutex_;
   Job job_;
-  HelperThreads helpers_;  // last, because helpers use the members above
+  std::vector<Left> left_;  // by share
+  HelperThreads helpers_;   // last, because helpers use the members above
 };
 
 }  // namespace tunewright::codegen
@@ -78,22 +103,27 @@ namespace tunewright::codegen {
 
 TUNEWRIGHT_INLINE PinnedTeam::PinnedTeam(unsigned threads, std::span<const int> processors, unsigned spin_microseconds)
     : runtime_{&PinnedTeam::parallel_for, this},
+      dividing_runtime_{&PinnedTeam::divide, this},
       processors_(processors.begin(), processors.end()),
+      left_(at_least_one(threads)),
       helpers_(
-          at_least_one(threads) - 1, {std::chrono::microseconds(spin_microseconds), caller_watch},
-          [this](unsigned worker) { help(worker); }, [this](unsigned worker) { prepare(worker); }) {}
+          threads - 1, {std::chrono::microseconds(spin_microseconds), caller_watch},
+          [this](unsigned worker) { work(worker); }, [this](unsigned worker) { prepare(worker); }) {}
 
-TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::run(std::int64_t count, Part body, void* context) {
+TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::run(std::int64_t count, Part body, void* context,
+                                                                      std::int64_t pieces) {
   if (count <= 0) return;
   std::unique_lock lock(mutex_, std::defer_lock);
   if (helpers_.count() == 0 || count == 1 || inside_loop() || !lock.try_lock()) {
     body(context, 0, count);
     return;
   }
-  job_ = {count, std::min<std::int64_t>(count, threads()), body, context};
+  const std::int64_t shares = std::min<std::int64_t>(count, threads());
+  const bool cut = pieces > 1 && count > shares;
+  job_ = {count, shares, cut ? std::max<std::int64_t>(1, count / shares / pieces) : 0, body, context};
   helpers_.start();
   inside_loop() = true;
-  body(context, 0, count / job_.parts);
+  work(0);
   inside_loop() = false;
   helpers_.finish();
 }
@@ -120,9 +150,23 @@ TUNEWRIGHT_INLINE void PinnedTeam::prepare(unsigned worker) {
   static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof set, &set));
 }
 
-TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::help(unsigned worker) const {
-  if (worker >= job_.parts) return;
-  job_.body(job_.context, job_.count * worker / job_.parts, job_.count * (worker + 1) / job_.parts);
+TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::work(unsigned worker) {
+  if (worker >= job_.shares) return;
+  const std::int64_t begin = job_.begin_of(worker), end = job_.begin_of(worker + 1);
+  if (job_.piece == 0) return job_.body(job_.context, begin, end);
+  left_[worker].iterations.store(end - begin, std::memory_order_release);
+  for (std::int64_t next = 0; next <= std::min(most_helped, job_.shares - 1); ++next)
+    take_pieces_of((worker + next) % job_.shares);
+}
+
+TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::take_pieces_of(std::int64_t share) {
+  std::atomic<std::int64_t>& left = left_[static_cast<std::size_t>(share)].iterations;
+  const std::int64_t end = job_.begin_of(share + 1);
+  while (left.load(std::memory_order_acquire) > 0) {
+    const std::int64_t taken = left.fetch_sub(job_.piece, std::memory_order_relaxed);
+    if (taken <= 0) return;
+    job_.body(job_.context, end - taken, end - std::max<std::int64_t>(0, taken - job_.piece));
+  }
 }
 
 }  // namespace tunewright::codegen

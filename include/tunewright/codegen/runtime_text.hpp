@@ -105,10 +105,12 @@ typedef void tunewright_part(void* context, int64_t begin, int64_t end);
 /* Whether this thread is inside a loop of a team. */
 static _Thread_local int inside_loop = 0;
 
+static int64_t begin_of(int64_t count, int64_t part, int64_t parts) {
+  return count / parts * part + count % parts * part / parts; /* count * part may overflow */
+}
+
 static void run_part(tunewright_part* body, void* context, int64_t count, int64_t part, int64_t parts) {
-  const int64_t quotient = count / parts, rest = count % parts; /* count * part may overflow */
-  const int64_t begin = quotient * part + rest * part / parts;
-  const int64_t end = quotient * (part + 1) + rest * (part + 1) / parts;
+  const int64_t begin = begin_of(count, part, parts), end = begin_of(count, part + 1, parts);
   if (begin < end) body(context, begin, end);
 }
 
@@ -116,6 +118,15 @@ static void run_part(tunewright_part* body, void* context, int64_t count, int64_
 
 enum { helper_watch_ns = 100 * 1000, caller_watch_ns = 100 * 1000 * 1000 };
 enum { helper_stack_bytes = 8 << 20 }; /* kernels keep temporaries there; the system's default may be too little */
+
+/* A thread's share of a loop is cut into about as many pieces; then it takes pieces of as many threads' shares. */
+enum { most_pieces = 8, most_helped = 3 };
+
+/* Iterations of a thread's share that nobody has taken. The thread writes it when it begins; nobody takes any before,
+ * because it is not positive since the last loop. */
+struct left {
+  _Alignas(64) _Atomic int64_t iterations;
+};
 
 struct helper {
   struct tunewright_team* team;
@@ -134,6 +145,8 @@ struct tunewright_team {
   void* context;
   int64_t count;
   int64_t parts;
+  int64_t piece;     /* iterations; 0: a share is not cut */
+  struct left* left; /* by share */
   int stopping;
   /* Sleeping threads and who wakes them meet here. */
   pthread_mutex_t bed;
@@ -196,6 +209,29 @@ static void wake_sleepers(struct tunewright_team* team) {
   pthread_mutex_unlock(&team->bed);
 }
 
+static void take_pieces_of(struct tunewright_team* team, int64_t share) {
+  _Atomic int64_t* left = &team->left[share].iterations;
+  const int64_t end = begin_of(team->count, share + 1, team->parts);
+  while (atomic_load(left) > 0) {
+    const int64_t taken = atomic_fetch_sub(left, team->piece);
+    if (taken <= 0) return;
+    team->body(team->context, end - taken, taken < team->piece ? end : end - taken + team->piece);
+  }
+}
+
+static void work(struct tunewright_team* team, int64_t worker) {
+  if (worker >= team->parts) return;
+  if (team->piece == 0) {
+    run_part(team->body, team->context, team->count, worker, team->parts);
+    return;
+  }
+  atomic_store(&team->left[worker].iterations,
+               begin_of(team->count, worker + 1, team->parts) - begin_of(team->count, worker, team->parts));
+  for (int64_t next = 0; next < team->parts && next <= most_helped; ++next) {
+    take_pieces_of(team, (worker + next) % team->parts);
+  }
+}
+
 static void* help(void* argument) {
   const struct helper* self = (const struct helper*)argument;
   struct tunewright_team* team = self->team;
@@ -203,7 +239,7 @@ static void* help(void* argument) {
   for (unsigned seen = 0;; ++seen) {
     wait_for(team, &team->generation, seen, 0, helper_watch_ns);
     if (team->stopping) return NULL;
-    if (self->number < team->parts) run_part(team->body, team->context, team->count, self->number, team->parts);
+    work(team, self->number);
     if (atomic_fetch_sub(&team->busy, 1) == 1) wake_sleepers(team);
   }
 }
@@ -225,9 +261,11 @@ static void run_on_team(const struct tunewright_runtime* self, int64_t count, tu
   team->context = context;
   team->count = count;
   team->parts = count < (int64_t)team->threads ? count : (int64_t)team->threads;
+  team->piece = count / team->parts / most_pieces;
+  if (team->piece == 0 && count > team->parts) team->piece = 1;
   start_helpers(team);
   inside_loop = 1;
-  run_part(body, context, count, 0, team->parts);
+  work(team, 0);
   inside_loop = 0;
   wait_for(team, &team->busy, 0, 1, caller_watch_ns);
   pthread_mutex_unlock(&team->turn);
@@ -256,9 +294,11 @@ struct tunewright_team* tunewright_team_create(unsigned threads, const int* proc
   if (threads == 0) threads = usable_processors();
   struct tunewright_team* team = (struct tunewright_team*)calloc(1, sizeof *team);
   struct helper* helpers = (struct helper*)calloc(threads, sizeof *helpers);
-  if (team == NULL || helpers == NULL) {
+  struct left* left = (struct left*)aligned_alloc(_Alignof(struct left), threads * sizeof *left);
+  if (team == NULL || helpers == NULL || left == NULL) {
     free(team);
     free(helpers);
+    free(left);
     errno = ENOMEM;
     return NULL;
   }
@@ -266,6 +306,8 @@ struct tunewright_team* tunewright_team_create(unsigned threads, const int* proc
   team->runtime.state = team;
   team->threads = threads;
   team->helpers = helpers;
+  team->left = left;
+  for (unsigned t = 0; t < threads; ++t) atomic_init(&left[t].iterations, 0);
   pthread_mutex_init(&team->turn, NULL);
   pthread_mutex_init(&team->bed, NULL);
   pthread_cond_init(&team->woken, NULL);
@@ -302,6 +344,7 @@ void tunewright_team_destroy(struct tunewright_team* team) {
   pthread_mutex_destroy(&team->bed);
   pthread_mutex_destroy(&team->turn);
   free(team->helpers);
+  free(team->left);
   free(team);
 }
 

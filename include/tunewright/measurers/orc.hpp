@@ -144,7 +144,7 @@ TUNEWRIGHT_INLINE WorkerParts orc_worker_parts() {
   };
   parts.runtime = [](unsigned threads, std::span<const int> processors) -> HostRuntime {
     auto team = std::make_shared<codegen::PinnedTeam>(threads, processors);
-    return {team->runtime(), team};
+    return {team->runtime(), team->dividing_runtime(), team};
   };
   return parts;
 }

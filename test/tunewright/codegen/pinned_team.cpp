@@ -43,18 +43,67 @@ TEST_CASE("every iteration runs once, whatever the numbers of iterations and thr
   }
 }
 
-TEST_CASE("parts are contiguous and the caller takes the first") {
+TEST_CASE("a dividing runtime gives each thread one contiguous part, and the caller the first") {
   codegen::PinnedTeam team(2);
+  const codegen::tunewright_runtime* dividing = team.dividing_runtime();
   struct Parts {
     std::thread::id worker[10];
   } parts;
-  team.run(
-      10,
+  dividing->parallel_for(
+      dividing, 10,
       [](void* context, std::int64_t begin, std::int64_t end) {
+        CHECK(end - begin == 5);
         for (std::int64_t i = begin; i < end; ++i) static_cast<Parts*>(context)->worker[i] = std::this_thread::get_id();
       },
       &parts);
   for (int i = 0; i < 10; ++i) CHECK((parts.worker[i] == std::this_thread::get_id()) == (i < 5));
+}
+
+/// A loop in which one thread is slow: it stays in the first iteration that it gets until the other has run the rest.
+struct OneIsSlow {
+  std::int64_t count = 0;
+  std::thread::id caller;
+  bool caller_is_slow;
+  std::atomic<std::int64_t> ran{0};
+  std::atomic<bool> slow_has_begun{false};
+
+  static void body(void* context, std::int64_t begin, std::int64_t end) {
+    auto& loop = *static_cast<OneIsSlow*>(context);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto wait_for = [&](const auto& happened) {
+      while (!happened() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    };
+    if ((std::this_thread::get_id() == loop.caller) == loop.caller_is_slow) {
+      loop.slow_has_begun = true;
+      wait_for([&] { return loop.ran == loop.count - (end - begin); });
+      CHECK(loop.ran == loop.count - (end - begin));
+    } else {
+      wait_for([&] { return loop.slow_has_begun.load(); });  // nobody takes what a thread has not begun
+    }
+    loop.ran += end - begin;
+  }
+};
+
+TEST_CASE("who is ready takes pieces of a slow thread's share") {
+  for (const std::int64_t count : {3, 4, 16, 1000}) {
+    for (const bool caller_is_slow : {false, true}) {
+      codegen::PinnedTeam team(2);
+      OneIsSlow loop{count, std::this_thread::get_id(), caller_is_slow};
+      team.run(count, &OneIsSlow::body, &loop);
+      CHECK(loop.ran == count);
+    }
+  }
+}
+
+TEST_CASE("shares begin anew in every loop") {
+  codegen::PinnedTeam team(4);
+  for (int i = 0; i < 300; ++i) {
+    const std::int64_t count = 1 + 37 * i % 101;
+    Visits visits(static_cast<std::size_t>(count));
+    const codegen::tunewright_runtime* runtime = i % 5 == 0 ? team.dividing_runtime() : team.runtime();
+    runtime->parallel_for(runtime, count, &count_visits, &visits);
+    CHECK(all_once(visits));
+  }
 }
 
 TEST_CASE("loops inside loops and from several threads at once are complete") {

@@ -161,12 +161,12 @@ static int check(void) {
 )"));
 }
 
-TEST_CASE("parts are contiguous, the caller has the first, and helpers keep to the processors they are given") {
+TEST_CASE("the caller has the first iterations, and helpers keep to the processors they are given") {
   if (!test::has_c_compiler()) return;
   CHECK(succeeds(R"(
 struct part { int64_t begin, end; pthread_t thread; int processor; };
 static void note(void* context, int64_t begin, int64_t end) {
-  struct part* part = &((struct part*)context)[begin / 3]; /* parts begin at 0, 3 and 6 */
+  struct part* part = &((struct part*)context)[begin];
   *part = (struct part){begin, end, pthread_self(), sched_getcpu()};
 }
 static int check(void) {
@@ -179,9 +179,9 @@ static int check(void) {
   CHECK(team != NULL);
   const struct tunewright_runtime* runtime = tunewright_team_runtime(team);
   struct part parts[3] = {{-1, -1, pthread_self(), -1}};
-  runtime->parallel_for(runtime, 10, note, parts);
+  runtime->parallel_for(runtime, 3, note, parts); /* an iteration for each, which is not cut */
   CHECK(both_are_right(runtime, 1));
-  CHECK(parts[0].begin == 0 && parts[0].end == 3 && parts[1].end == 6 && parts[2].end == 10);
+  CHECK(parts[0].begin == 0 && parts[0].end == 1 && parts[1].end == 2 && parts[2].end == 3);
   CHECK(pthread_equal(parts[0].thread, pthread_self()));
   CHECK(!pthread_equal(parts[1].thread, pthread_self()) && !pthread_equal(parts[1].thread, parts[2].thread));
   CHECK(parts[1].processor == last && parts[2].processor == last);
@@ -197,6 +197,39 @@ static int check(void) {
   CHECK(tunewright_team_create(2, absent, 0) == NULL && errno == EINVAL);
   errno = 0;
   CHECK(tunewright_team_create(2, NULL, 2) == NULL && errno == EINVAL);
+  return 1;
+}
+)"));
+}
+
+TEST_CASE("in a C program too, who is ready takes pieces of a slow thread's share") {
+  if (!test::has_c_compiler()) return;
+  CHECK(succeeds(R"(
+struct loop { int64_t count; pthread_t caller; int caller_is_slow; atomic_int slow_has_begun, right; _Atomic int64_t ran; };
+static void one_is_slow(void* context, int64_t begin, int64_t end) {
+  struct loop* loop = context;
+  const time_t until = time(NULL) + 20;
+  if ((pthread_equal(pthread_self(), loop->caller) != 0) == loop->caller_is_slow) {
+    loop->slow_has_begun = 1;
+    while (loop->ran != loop->count - (end - begin) && time(NULL) < until) sched_yield();
+    loop->right = loop->ran == loop->count - (end - begin);
+  } else {
+    while (!loop->slow_has_begun && time(NULL) < until) sched_yield(); /* nobody takes what a thread has not begun */
+  }
+  loop->ran += end - begin;
+}
+static int check(void) {
+  struct tunewright_team* team = tunewright_team_create(2, NULL, 0);
+  const struct tunewright_runtime* runtime = tunewright_team_runtime(team);
+  for (int64_t count = 3; count < 3000; count *= 5) {
+    for (int caller_is_slow = 0; caller_is_slow < 2; ++caller_is_slow) {
+      struct loop loop = {.count = count, .caller = pthread_self(), .caller_is_slow = caller_is_slow};
+      runtime->parallel_for(runtime, count, one_is_slow, &loop);
+      CHECK(loop.right && loop.ran == count);
+      CHECK(both_are_right(runtime, 1));
+    }
+  }
+  tunewright_team_destroy(team);
   return 1;
 }
 )"));

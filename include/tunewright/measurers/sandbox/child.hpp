@@ -187,7 +187,7 @@ TUNEWRIGHT_INLINE void Child::measure(const Mapping& mapping, const Request& req
 }
 
 TUNEWRIGHT_INLINE std::optional<Series> Child::time_parts(Bound& bound, const Request& request) {
-  PartialCall part(*bound.runtime, request.protocol.partial_call_seconds,
+  PartialCall part(*runtime_.dividing, request.protocol.partial_call_seconds,
                    request.protocol.nearly_best_factor * request.best_seconds);
   const auto time = [&] {
     const PartialTime taken = part.time([&](const codegen::tunewright_runtime* runtime) { call(bound, runtime); });

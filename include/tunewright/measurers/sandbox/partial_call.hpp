@@ -35,7 +35,7 @@ struct PartialTime {
 /// write, it reads their previous contents: addresses in kernels do not depend on data.
 class PartialCall {
  public:
-  /// `whole` runs the loops and must outlive this object.
+  /// `whole` runs the loops, a thread's part in one call, and must outlive this object.
   PartialCall(const codegen::tunewright_runtime& whole, double budget_seconds, double promising_seconds = 0)
       : whole_(whole), budget_(budget_seconds), promising_(promising_seconds) {}
   PartialCall(const PartialCall&) = delete;  // the runtime refers to it

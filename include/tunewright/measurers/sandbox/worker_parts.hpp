@@ -25,6 +25,7 @@ using ObjectLoader = std::function<LoadedObject(std::span<const char> object, co
 /// Runs the parallel loops of kernels; `owner` keeps it alive.
 struct HostRuntime {
   const codegen::tunewright_runtime* runtime = nullptr;
+  const codegen::tunewright_runtime* dividing = nullptr;  ///< gives a thread its share of a loop in one call
   std::shared_ptr<const void> owner;
 };
 /// Creates a runtime with `threads` threads, including the calling one, on the given processors (empty: any). Called in
@@ -37,7 +38,7 @@ using RuntimeFactory = std::function<HostRuntime(unsigned threads, std::span<con
                                                      void (*body)(void*, std::int64_t, std::int64_t), void* context)
                                                       TUNEWRIGHT_CALLS_COMPILED_CODE { body(context, 0, count); },
                                                   nullptr};
-  return {&serial, nullptr};
+  return {&serial, &serial, nullptr};
 }
 
 /// The replaceable parts of a worker. They are copied into the zygote when that is forked.

@@ -54,7 +54,7 @@ TEST_CASE("a call within the budget is whole") {
 TEST_CASE("every thread runs the first iterations of its part, once, and the whole is extrapolated") {
   for (const unsigned threads : {1U, 2U}) {
     codegen::PinnedTeam team(threads);
-    PartialCall call(*team.runtime(), 1e-9);
+    PartialCall call(*team.dividing_runtime(), 1e-9);
     Work work{std::vector<char>(100000)};  // one piece takes less than all, however busy the machine is
     const PartialTime time = call.time([&](const auto* runtime) { work.run(runtime); });
     CHECK_FALSE(time.complete);
@@ -71,14 +71,14 @@ TEST_CASE("a promising call goes on to its end") {
   for (const unsigned threads : {1U, 2U}) {
     codegen::PinnedTeam team(threads);
     Work work{std::vector<char>(100)};
-    PartialCall promising(*team.runtime(), 1e-9, 1e3);
+    PartialCall promising(*team.dividing_runtime(), 1e-9, 1e3);
     const PartialTime whole = promising.time([&](const auto* runtime) { work.run(runtime); });
     CHECK(whole.complete);
     CHECK(whole.whole_seconds == whole.spent_seconds);
     CHECK(work.ran == std::vector<char>(100, 1));
     // What loops before it took counts: three of 20 ms / threads are more than a promise of one.
     Work first{std::vector<char>(100)}, second{std::vector<char>(100)}, third{std::vector<char>(100)};
-    PartialCall too_long(*team.runtime(), 1e-9, 0.03 / threads);
+    PartialCall too_long(*team.dividing_runtime(), 1e-9, 0.03 / threads);
     const PartialTime part = too_long.time([&](const auto* runtime) {
       first.run(runtime);
       second.run(runtime);
