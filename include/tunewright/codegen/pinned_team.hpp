@@ -23,8 +23,9 @@ namespace tunewright::codegen {
 
 /// A team of the calling thread and `threads - 1` helpers. A loop is divided into one contiguous share per thread, so
 /// that repeated calls of a kernel find its data in the same caches. Not all threads are equally fast: cores differ, or
-/// other programs use them. So a thread takes its share in about eight pieces, and then what is left of the shares of
-/// the next three threads, by the piece. Loops with one iteration per thread are not cut.
+/// other programs use them. So a thread takes half of its share, half of what is left, and so on down to a sixteenth,
+/// and then does the same with what is left of the shares of the next three threads. A loop with one iteration for each
+/// thread is not cut.
 ///
 /// Helpers spin for `spin_microseconds` after the last loop and then sleep. While they spin, starting and ending a loop
 /// takes about a microsecond on an idle machine; waking them takes tens. A loop that is started inside a loop, or while
@@ -45,19 +46,19 @@ class PinnedTeam {
   using Part = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
   /// Calls `body` for a partition of [0, count) and returns when all parts are finished. Bodies must not throw.
-  void run(std::int64_t count, Part body, void* context) { run(count, body, context, most_pieces); }
+  void run(std::int64_t count, Part body, void* context) { run(count, body, context, true); }
 
  private:
   // The caller spins for all but the longest parts, because it is timing a kernel.
   static constexpr std::chrono::milliseconds caller_watch{100};
 
-  static constexpr std::int64_t most_pieces = 8;  // of a share
-  static constexpr std::int64_t most_helped = 3;  // threads that one helps after its share
+  static constexpr std::int64_t smallest_part = 16;  // a piece is at least so great a part of a share
+  static constexpr std::int64_t most_helped = 3;     // threads that one helps after its share
 
   struct Job {
     std::int64_t count = 0;
     std::int64_t shares = 1;
-    std::int64_t piece = 0;  ///< iterations; 0: a share is not cut
+    std::int64_t least_piece = 0;  ///< iterations; 0: a share is not cut
     Part body = nullptr;
     void* context = nullptr;
 
@@ -66,7 +67,7 @@ class PinnedTeam {
     }
   };
   /// Iterations of a thread's share that nobody has taken. The thread writes it when it begins; nobody takes any
-  /// before, because it is not positive since the last loop.
+  /// before, because it is 0 since the last loop.
   struct alignas(64) Left {
     std::atomic<std::int64_t> iterations{0};
   };
@@ -75,9 +76,9 @@ class PinnedTeam {
     static_cast<PinnedTeam*>(self->state)->run(count, body, context);
   }
   static void divide(const tunewright_runtime* self, std::int64_t count, Part body, void* context) {
-    static_cast<PinnedTeam*>(self->state)->run(count, body, context, 1);
+    static_cast<PinnedTeam*>(self->state)->run(count, body, context, false);
   }
-  void run(std::int64_t count, Part body, void* context, std::int64_t pieces);
+  void run(std::int64_t count, Part body, void* context, bool in_pieces);
   static bool& inside_loop() noexcept;
   [[nodiscard]] static unsigned at_least_one(unsigned threads);
 
@@ -111,7 +112,7 @@ TUNEWRIGHT_INLINE PinnedTeam::PinnedTeam(unsigned threads, std::span<const int> 
           [this](unsigned worker) { work(worker); }, [this](unsigned worker) { prepare(worker); }) {}
 
 TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::run(std::int64_t count, Part body, void* context,
-                                                                      std::int64_t pieces) {
+                                                                      bool in_pieces) {
   if (count <= 0) return;
   std::unique_lock lock(mutex_, std::defer_lock);
   if (helpers_.count() == 0 || count == 1 || inside_loop() || !lock.try_lock()) {
@@ -119,8 +120,8 @@ TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::run(std::int64
     return;
   }
   const std::int64_t shares = std::min<std::int64_t>(count, threads());
-  const bool cut = pieces > 1 && count > shares;
-  job_ = {count, shares, cut ? std::max<std::int64_t>(1, count / shares / pieces) : 0, body, context};
+  const bool cut = in_pieces && count > shares;
+  job_ = {count, shares, cut ? std::max<std::int64_t>(1, count / shares / smallest_part) : 0, body, context};
   helpers_.start();
   inside_loop() = true;
   work(0);
@@ -153,7 +154,7 @@ TUNEWRIGHT_INLINE void PinnedTeam::prepare(unsigned worker) {
 TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::work(unsigned worker) {
   if (worker >= job_.shares) return;
   const std::int64_t begin = job_.begin_of(worker), end = job_.begin_of(worker + 1);
-  if (job_.piece == 0) return job_.body(job_.context, begin, end);
+  if (job_.least_piece == 0) return job_.body(job_.context, begin, end);
   left_[worker].iterations.store(end - begin, std::memory_order_release);
   for (std::int64_t next = 0; next <= std::min(most_helped, job_.shares - 1); ++next)
     take_pieces_of((worker + next) % job_.shares);
@@ -162,10 +163,11 @@ TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::work(unsigned 
 TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PinnedTeam::take_pieces_of(std::int64_t share) {
   std::atomic<std::int64_t>& left = left_[static_cast<std::size_t>(share)].iterations;
   const std::int64_t end = job_.begin_of(share + 1);
-  while (left.load(std::memory_order_acquire) > 0) {
-    const std::int64_t taken = left.fetch_sub(job_.piece, std::memory_order_relaxed);
-    if (taken <= 0) return;
-    job_.body(job_.context, end - taken, end - std::max<std::int64_t>(0, taken - job_.piece));
+  for (std::int64_t seen = left.load(std::memory_order_acquire); seen > 0;) {
+    const std::int64_t piece = std::min(seen, std::max(job_.least_piece, (seen + 1) / 2));
+    if (!left.compare_exchange_weak(seen, seen - piece, std::memory_order_acquire)) continue;
+    job_.body(job_.context, end - seen, end - seen + piece);
+    seen = left.load(std::memory_order_acquire);
   }
 }
 

@@ -119,11 +119,12 @@ static void run_part(tunewright_part* body, void* context, int64_t count, int64_
 enum { helper_watch_ns = 100 * 1000, caller_watch_ns = 100 * 1000 * 1000 };
 enum { helper_stack_bytes = 8 << 20 }; /* kernels keep temporaries there; the system's default may be too little */
 
-/* A thread's share of a loop is cut into about as many pieces; then it takes pieces of as many threads' shares. */
-enum { most_pieces = 8, most_helped = 3 };
+/* A thread takes its share of a loop in pieces, half of what is left but at least such a part of the share, and then
+ * what is left of as many threads' shares. */
+enum { smallest_part = 16, most_helped = 3 };
 
 /* Iterations of a thread's share that nobody has taken. The thread writes it when it begins; nobody takes any before,
- * because it is not positive since the last loop. */
+ * because it is 0 since the last loop. */
 struct left {
   _Alignas(64) _Atomic int64_t iterations;
 };
@@ -145,7 +146,7 @@ struct tunewright_team {
   void* context;
   int64_t count;
   int64_t parts;
-  int64_t piece;     /* iterations; 0: a share is not cut */
+  int64_t least_piece; /* iterations; 0: a share is not cut */
   struct left* left; /* by share */
   int stopping;
   /* Sleeping threads and who wakes them meet here. */
@@ -212,16 +213,18 @@ static void wake_sleepers(struct tunewright_team* team) {
 static void take_pieces_of(struct tunewright_team* team, int64_t share) {
   _Atomic int64_t* left = &team->left[share].iterations;
   const int64_t end = begin_of(team->count, share + 1, team->parts);
-  while (atomic_load(left) > 0) {
-    const int64_t taken = atomic_fetch_sub(left, team->piece);
-    if (taken <= 0) return;
-    team->body(team->context, end - taken, taken < team->piece ? end : end - taken + team->piece);
+  for (int64_t seen = atomic_load(left); seen > 0;) {
+    int64_t piece = (seen + 1) / 2;
+    if (piece < team->least_piece) piece = team->least_piece < seen ? team->least_piece : seen;
+    if (!atomic_compare_exchange_weak(left, &seen, seen - piece)) continue;
+    team->body(team->context, end - seen, end - seen + piece);
+    seen = atomic_load(left);
   }
 }
 
 static void work(struct tunewright_team* team, int64_t worker) {
   if (worker >= team->parts) return;
-  if (team->piece == 0) {
+  if (team->least_piece == 0) {
     run_part(team->body, team->context, team->count, worker, team->parts);
     return;
   }
@@ -261,8 +264,8 @@ static void run_on_team(const struct tunewright_runtime* self, int64_t count, tu
   team->context = context;
   team->count = count;
   team->parts = count < (int64_t)team->threads ? count : (int64_t)team->threads;
-  team->piece = count / team->parts / most_pieces;
-  if (team->piece == 0 && count > team->parts) team->piece = 1;
+  team->least_piece = count / team->parts / smallest_part;
+  if (team->least_piece == 0 && count > team->parts) team->least_piece = 1;
   start_helpers(team);
   inside_loop = 1;
   work(team, 0);
