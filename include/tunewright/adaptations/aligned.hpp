@@ -28,7 +28,6 @@ namespace tunewright::adaptations {
 ///              the model.
 ///
 /// Without own data the model is unchanged: train it on the source, or load it, before the search.
-///              model refuses.
 template <class Map>
 struct Aligned {
   LabelledPrograms source{};       ///< features, labels and groups measured on the other device

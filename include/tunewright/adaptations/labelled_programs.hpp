@@ -64,10 +64,7 @@ TUNEWRIGHT_INLINE void LabelledPrograms::append_apart(const FeatureBatch& progra
 TUNEWRIGHT_INLINE LabelledPrograms LabelledPrograms::subset(std::span<const std::size_t> programs) const {
   LabelledPrograms part{FeatureBatch(x.columns()), {}, {}};
   for (const std::size_t p : programs) {
-    if (x.program(p).empty())
-      part.x.close_program();
-    else
-      part.x.append_program(x.program(p));
+    part.x.append_program(x.program(p));
     part.y.push_back(y[p]);
     if (!group.empty()) part.group.push_back(group[p]);
   }

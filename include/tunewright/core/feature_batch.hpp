@@ -56,7 +56,8 @@ class FeatureBatch {
     offsets_.push_back(columns_ == 0 ? 0U : static_cast<std::uint32_t>(values_.size() / columns_));
   }
 
-  /// Appends one program. Throws `std::invalid_argument` unless `rows` has a multiple of `columns()` floats.
+  /// Appends one program, which has no rows if it could not be described. Throws `std::invalid_argument` unless `rows`
+  /// has a multiple of `columns()` floats.
   void append_program(std::span<const float> rows);
 
   /// Appends every program of `other`. Throws `std::invalid_argument` if the widths differ.
@@ -83,7 +84,7 @@ TUNEWRIGHT_INLINE FeatureBatch& FeatureBatch::operator=(FeatureBatch&& other) no
 TUNEWRIGHT_INLINE FeatureBatch::~FeatureBatch() = default;
 
 TUNEWRIGHT_INLINE void FeatureBatch::append_program(std::span<const float> rows) {
-  if (columns_ == 0 || rows.size() % columns_ != 0) {
+  if (!rows.empty() && (columns_ == 0 || rows.size() % columns_ != 0)) {
     throw std::invalid_argument("FeatureBatch::append_program: " + std::to_string(rows.size()) +
                                 " values are not whole rows of " + std::to_string(columns_) + " columns");
   }

@@ -96,7 +96,8 @@ class Journal {
   [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
 
   /// Appends one record, stamped with the time. Throws `std::invalid_argument`, before writing anything, for a number
-  /// that readers reject, as `write_journal` does.
+  /// that readers reject, as `write_journal` does, and `std::runtime_error` if the file cannot be written or, with
+  /// `sync_each_line`, does not reach the disk.
   void append(Record record);
 
   /// Appends a description of the task, unless the file has one. A run does this itself; call it when appending records
@@ -176,6 +177,10 @@ TUNEWRIGHT_INLINE JournalContents read_journal(const std::string& path) {
       contents.bad.push_back({contents.lines, cut ? std::string(cut_short) : error.what()});
     }
   }
+  if (file.bad()) {
+    throw std::runtime_error("cannot read journal '" + path + "' beyond line " + std::to_string(contents.lines) +
+                             "; copy it to a disk that works");
+  }
   return contents;
 }
 
@@ -219,7 +224,11 @@ TUNEWRIGHT_INLINE void Journal::append(Record record) {
                                 record.task_name + "' has " + refused);
   }
   write_all(to_line(record) + '\n');
-  if (options_.sync_each_line) ::fdatasync(fd_);
+  while (options_.sync_each_line && ::fdatasync(fd_) != 0) {
+    if (errno == EINTR) continue;
+    throw std::runtime_error("journal '" + options_.path + "' does not reach the disk: " + std::strerror(errno) +
+                             "; name a file on a disk that works, or leave out sync_each_line");
+  }
 }
 
 TUNEWRIGHT_INLINE void Journal::describe(const Task& task) {

@@ -66,6 +66,7 @@ class LineReader {
   LineReader(int fd, std::uint64_t offset) : fd_(fd), offset_(offset) {}
 
   /// The next line without its newline, valid until the next call, and its position; false at the end.
+  /// Throws `std::runtime_error` if the file cannot be read.
   bool next(std::string_view& line, std::uint64_t& begin) {
     std::size_t searched = at_;
     for (;;) {
@@ -90,8 +91,9 @@ class LineReader {
       do {
         got = ::pread(fd_, buffer_.data() + searched, piece, static_cast<off_t>(offset_ + searched));
       } while (got < 0 && errno == EINTR);
-      buffer_.resize(searched + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-      if (got <= 0) return false;
+      if (got < 0) throw std::runtime_error("cannot read a journal: " + std::string(std::strerror(errno)));
+      buffer_.resize(searched + static_cast<std::size_t>(got));
+      if (got == 0) return false;
     }
   }
   /// The text after the last complete line, once `next` has returned false.

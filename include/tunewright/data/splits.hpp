@@ -98,11 +98,14 @@ TUNEWRIGHT_INLINE Split by_class(const std::vector<std::uint32_t>& value, double
   classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
   rng.shuffle(std::span(classes));
   const double wanted = test_share * static_cast<double>(value.size());
-  std::vector<bool> is_test(classes.empty() ? 0 : *std::max_element(classes.begin(), classes.end()) + 1);
+  const std::size_t numbers = classes.empty() ? 0 : *std::max_element(classes.begin(), classes.end()) + std::size_t{1};
+  std::vector<std::size_t> records(numbers);  // of each class
+  for (const std::uint32_t one : value) ++records[one];
+  std::vector<bool> is_test(numbers);
   double taken = 0;
   for (std::size_t c = 0; c + 1 < classes.size() && taken < wanted; ++c) {
     is_test[classes[c]] = true;
-    taken += static_cast<double>(std::count(value.begin(), value.end(), classes[c]));
+    taken += static_cast<double>(records[classes[c]]);
   }
   Split split;
   for (std::size_t i = 0; i < value.size(); ++i) (is_test[value[i]] ? split.test : split.train).push_back(i);

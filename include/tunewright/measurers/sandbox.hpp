@@ -311,6 +311,7 @@ TUNEWRIGHT_INLINE void Sandbox::start_worker() {
   }
   if (!task_) return;
   if (const auto failure = send_task()) {
+    if (worker_) end_worker(Seconds(0));  // a worker without its task must not get requests
     throw std::runtime_error("the measuring process cannot take the task's data: " + failure->detail);
   }
 }

@@ -210,10 +210,7 @@ struct Committee {
     std::sort(drawn.begin(), drawn.end());
     Lesson out{FeatureBatch(x.columns()), {}, {}};
     for (const std::size_t p : drawn) {
-      if (x.program(p).empty())
-        out.x.close_program();
-      else
-        out.x.append_program(x.program(p));
+      out.x.append_program(x.program(p));
       out.y.push_back(y[p]);
       if (!group.empty()) out.group.push_back(group[p]);
     }

@@ -24,6 +24,8 @@ namespace tunewright::samplers {
 ///   of the largest F possible for scores that are not negative
 ///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool
 ///
+/// The score weight of 0 is what AutoTVM's tuner uses: it picks for coverage alone among the best.
+///
 /// Paper:       Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018, section 3.3.
 /// Models:      LabelAwareSamplerFor<M> for every CostModel M. Features: the knobs, one row per program; several rows
 ///              of a program are summed.
@@ -31,7 +33,6 @@ namespace tunewright::samplers {
 /// Cost:        O(P log P) and at most O(n C D), C = candidates_factor * n; usually far less, because gains only
 ///              shrink and are computed again only when a candidate comes first.
 /// Determinism: the generator draws the random part only; equal gains go by score, then by place in the pool.
-/// The score weight of 0 is what AutoTVM's tuner uses: it picks for coverage alone among the best.
 /// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
 ///              a program.
 /// Deviates:    AutoTVM draws the random part from the whole space; here it comes from whatever the explorer put into

@@ -69,13 +69,7 @@ TUNEWRIGHT_INLINE bool DescribedRows::contains(std::uint64_t key) const { return
 
 TUNEWRIGHT_INLINE FeatureBatch DescribedRows::gather(std::span<const std::uint64_t> keys) const {
   FeatureBatch x(rows_.columns());
-  for (const std::uint64_t key : keys) {
-    const std::span<const float> rows = rows_.program(place_.at(key));
-    if (rows.empty())
-      x.close_program();
-    else
-      x.append_program(rows);
-  }
+  for (const std::uint64_t key : keys) x.append_program(rows_.program(place_.at(key)));
   return x;
 }
 

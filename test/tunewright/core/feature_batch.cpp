@@ -80,6 +80,17 @@ TEST_CASE("batches join, program by program") {
   CHECK(x.programs() == 3);
 }
 
+TEST_CASE("a program without rows is appended like others, also where no width is known") {
+  FeatureBatch x(2), unset;
+  for (FeatureBatch* batch : {&x, &unset}) {
+    batch->append_program({});
+    CHECK(to_vector(batch->offsets()) == std::vector<std::uint32_t>{0, 0});
+  }
+  x.append_program(std::vector<float>{1, 2});
+  x.append_program({});
+  CHECK(to_vector(x.offsets()) == std::vector<std::uint32_t>{0, 0, 1, 1});
+}
+
 TEST_CASE("what does not fit is refused") {
   FeatureBatch x(2), wide(3), unset;
   CHECK_THROWS_WITH_AS(x.append_program(std::vector<float>{1, 2, 3}),

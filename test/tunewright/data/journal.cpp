@@ -285,6 +285,20 @@ TEST_CASE("a path that cannot be written gets an error with the path, the cause 
   CHECK(data::read_journal(missing).records.empty());
 }
 
+TEST_CASE("a file that cannot be read to its end is an error, not a shorter journal") {
+  // Its first page is never mapped, so reading there fails as a broken disk does.
+  const std::string broken = "/proc/self/mem";
+  CHECK_THROWS_WITH_AS((void)data::read_journal(broken), doctest::Contains("'/proc/self/mem' beyond line 0"),
+                       std::runtime_error);
+}
+
+TEST_CASE("a line that does not reach the disk is an error if that was asked for") {
+  CHECK_NOTHROW(data::Journal({.path = "/dev/null"}).append(record(toy::task(), {1, 1, 1, 1})));
+  CHECK_THROWS_WITH_AS(
+      data::Journal({.path = "/dev/null", .sync_each_line = true}).append(record(toy::task(), {1, 1, 1, 1})),
+      doctest::Contains("does not reach the disk"), std::runtime_error);
+}
+
 TEST_CASE("the best schedule of a task can be replayed from its journal") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");

@@ -2,12 +2,17 @@
 #include "tunewright/data/journal_index.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +21,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/toy_space.hpp"
 #include "tunewright/data/journal.hpp"
+#include "tunewright/data/positioned_io.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
 
@@ -365,6 +371,17 @@ TEST_CASE("a moved index answers, and no file stays open") {
     CHECK(open_files() == before + 2);
   }
   CHECK(open_files() == before);
+}
+
+TEST_CASE("lines that cannot be read are an error, not the end of the file") {
+  const int fd = ::open("/proc/self/mem", O_RDONLY | O_CLOEXEC);  // its first page is never mapped
+  REQUIRE(fd >= 0);
+  data::LineReader lines(fd, 0);
+  std::string_view line;
+  std::uint64_t offset = 0;
+  CHECK(test::refusal<std::runtime_error>([&] { static_cast<void>(lines.next(line, offset)); }) ==
+        "cannot read a journal: Input/output error");
+  ::close(fd);
 }
 
 TEST_CASE("what cannot be read or written is refused with its path") {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +26,7 @@
 #include "native_kernels.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/measurers/sandbox/crash_report.hpp"
+#include "tunewright/measurers/sandbox/serve_requests.hpp"
 
 namespace {
 
@@ -379,6 +381,24 @@ TEST_CASE("a zygote that is gone is an error of measuring, not of the kernel") {
   CHECK(gone_soon(worker));
   CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())), doctest::Contains("is gone"),
                        std::runtime_error);
+}
+
+TEST_CASE("a worker that refuses the task gets no kernels of it") {
+  const auto refuse_the_task = [](int socket) {
+    using measurers::sandbox::Request;
+    measurers::sandbox::serve_requests(socket, [](const Request& request, const auto&, Reply&) {
+      if (request.kind == Request::Kind::SetTask) throw measurers::sandbox::Rejected(Fault::Unknown, "no such device");
+      throw measurers::sandbox::Rejected(Fault::InvalidSchedule, "a kernel without its task");
+    });
+  };
+  Sandbox sandbox({.serve = refuse_the_task});
+  sandbox.set_task(addition());
+  for (std::size_t attempt = 1; attempt <= 2; ++attempt) {
+    CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())), doctest::Contains("no such device"),
+                         std::runtime_error);
+    CHECK(sandbox.statistics().workers_started == attempt);
+    CHECK(sandbox.statistics().worker_process == 0);
+  }
 }
 
 TEST_CASE("timing follows the protocol") {

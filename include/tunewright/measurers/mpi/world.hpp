@@ -232,7 +232,7 @@ TUNEWRIGHT_INLINE remote::Frame RankLink::receive(Seconds timeout) {
       throw remote::Disconnected("MPI reports that it cannot be heard");
     if (there != 0) break;
     reap();
-    if (gone()) throw remote::Disconnected("it has ended");
+    if (gone()) throw remote::EndOfConversation("it has ended");
     if (timeout.count() >= 0 && std::chrono::steady_clock::now() - start > timeout)
       throw remote::Disconnected("it was not heard of for " + std::to_string(timeout.count()) + " s");
   }
@@ -249,7 +249,7 @@ TUNEWRIGHT_INLINE remote::Frame RankLink::receive(Seconds timeout) {
   }
   if (status.MPI_TAG == world::end_tag) {
     finalizes_ = bytes == 1;
-    throw remote::Disconnected("it has ended the conversation");
+    throw remote::EndOfConversation("it has ended the conversation");
   }
   return frame;
 }

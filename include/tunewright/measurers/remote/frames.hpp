@@ -34,6 +34,12 @@ class Disconnected : public ConversationFailed {
   using ConversationFailed::ConversationFailed;
 };
 
+/// The other end closed the connection between two frames, as it does when it has finished.
+class EndOfConversation final : public Disconnected {
+ public:
+  using Disconnected::Disconnected;
+};
+
 /// An ordered, bidirectional channel for frames.
 class FrameCarrier {
  public:
@@ -43,8 +49,8 @@ class FrameCarrier {
   virtual ~FrameCarrier() = default;
   /// Throws `Disconnected` if the other end is gone or did not accept the frame in time.
   virtual void send(FrameKind kind, std::span<const char> payload, Seconds timeout) = 0;
-  /// The next frame. Throws `Disconnected` at the end and after `timeout`, `ProtocolError` for a frame that is too
-  /// long.
+  /// The next frame. Throws `EndOfConversation` at the end, `Disconnected` within a frame and after `timeout`,
+  /// `ProtocolError` for a frame that is too long.
   [[nodiscard]] virtual Frame receive(Seconds timeout) = 0;
 };
 
@@ -150,8 +156,8 @@ TUNEWRIGHT_INLINE void FrameStream::read_exactly(std::span<char> into, Clock::ti
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) {
       if (!frame_begun && done > 0) throw ProtocolError("it said " + frames::quoted(into.first(done)) + " and closed");
-      throw Disconnected(frame_begun ? "it closed the connection in the middle of a message"
-                                     : "it has closed the connection");
+      if (!frame_begun) throw EndOfConversation("it has closed the connection");
+      throw Disconnected("it closed the connection in the middle of a message");
     }
     done += static_cast<std::size_t>(got);
   }

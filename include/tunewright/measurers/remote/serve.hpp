@@ -113,7 +113,7 @@ class Answers {
   std::optional<Frame> next() {
     try {
       return carrier_.receive(FrameCarrier::for_ever);
-    } catch (const Disconnected&) {
+    } catch (const EndOfConversation&) {
       return std::nullopt;
     }
   }

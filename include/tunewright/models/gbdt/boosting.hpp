@@ -72,7 +72,6 @@ namespace tunewright::models::gbdt {
 
 TUNEWRIGHT_INLINE RoundSample::RoundSample(const BoostingRules& rules, std::size_t columns)
     : program_share_(static_cast<double>(rules.program_share)), order_(columns), allowed_(columns) {
-  // At least one column, and fewer than all unless the share is 1.
   const double wanted = std::ceil(static_cast<double>(rules.column_share) * static_cast<double>(columns));
   wanted_ = std::max<std::size_t>(static_cast<std::size_t>(wanted), 1);
 }
