@@ -391,7 +391,9 @@ TEST_CASE("a worker that refuses the task gets no kernels of it") {
       throw measurers::sandbox::Rejected(Fault::InvalidSchedule, "a kernel without its task");
     });
   };
-  Sandbox sandbox({.serve = refuse_the_task});
+  measurers::WorkerParts parts;
+  parts.serve = refuse_the_task;
+  Sandbox sandbox(parts);
   sandbox.set_task(addition());
   for (std::size_t attempt = 1; attempt <= 2; ++attempt) {
     CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())), doctest::Contains("no such device"),
