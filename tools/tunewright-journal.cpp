@@ -186,6 +186,8 @@ int export_as(const std::string& format, const std::string& path, const std::str
   }
   if (format != "t4" && format != "npz") throw UsageError("unknown format '" + format + "'; give t4 or npz");
   const data::WholeJournal journal(checked(path));
+  if (std::filesystem::is_regular_file(output) && std::filesystem::file_size(output) > 0 && data::is_journal(output))
+    throw std::runtime_error("'" + output + "' is a journal; name another file, or remove it first");
   std::vector<Record> records;
   std::size_t bad = journal.bad_count();
   for (const std::uint64_t task : tasks_of(journal, only)) {

@@ -11,6 +11,7 @@ namespace tunewright::data {
 struct BadLine {
   std::size_t number = 0;  ///< from 1
   std::string reason;      ///< for people
+  bool is_newer = false;   ///< of a newer schema: no damage, another version of the library reads it
   bool operator==(const BadLine&) const = default;
 };
 

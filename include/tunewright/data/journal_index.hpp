@@ -23,7 +23,7 @@ namespace tunewright::data {
 /// The index covers complete lines up to some byte. Opening it reads what was appended since. It is rebuilt if it is
 /// missing, of another version, damaged, or of another journal: the journal is shorter, or its first bytes or those
 /// before the end of the covered part differ. The index is only a hint: every line is read and checked again when its
-/// task is recalled.
+/// task is recalled. Where this user may not write it, a temporary one is made in memory.
 ///
 /// Cost:        opening: one pass over new data; memory: under 100 bytes per task, plus two MiB. On disk: 40 bytes for
 ///              each run of lines of one task, at most that per record.
@@ -101,6 +101,7 @@ class JournalIndex {
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,6 +130,9 @@ TUNEWRIGHT_INLINE JournalIndex::JournalIndex(const std::string& journal) : journ
   if (journal_fd_ < 0) refuse(journal, "read journal");
   const std::string path = path_of(journal);
   index_fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (index_fd_ < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)) {
+    if (const int in_memory = ::memfd_create("journal.index", MFD_CLOEXEC); in_memory >= 0) index_fd_ = in_memory;
+  }
   if (index_fd_ < 0) refuse(path, "write the journal's index");
   try {
     // Several programs may open one journal; only one at a time updates the index.
@@ -339,6 +343,7 @@ TUNEWRIGHT_INLINE std::vector<BadLine> JournalIndex::bad_lines() const {
   std::vector<BadLine> bad;
   for (const Run& run : chain(header_.last_other, header_.other_lines)) {
     for_each_line(run, [&](std::uint64_t number, std::string_view line) {
+      const bool is_newer = is_of_newer_schema(line);
       std::string reason = "neither a record nor the description of a task";
       try {
         if (describes_task(line))
@@ -348,7 +353,7 @@ TUNEWRIGHT_INLINE std::vector<BadLine> JournalIndex::bad_lines() const {
       } catch (const std::exception& error) {
         reason = error.what();
       }
-      bad.push_back({static_cast<std::size_t>(number), std::move(reason)});
+      bad.push_back({static_cast<std::size_t>(number), std::move(reason), is_newer});
     });
   }
   return bad;

@@ -29,7 +29,8 @@ struct MergeReport {
 /// to a file with the ending `.partial`, which finally replaces `output`, and is removed after an error.
 ///
 /// Throws `std::invalid_argument` for no inputs, `std::runtime_error` for a file that is not a journal or is missing,
-/// if the output cannot be written, and if an input that is also the output has grown meanwhile.
+/// if the output cannot be written, and if an input that is also the output has grown meanwhile or has lines of a newer
+/// schema, which would be lost.
 /// Cost: two passes over the files; memory: the records of the largest task, and an index beside each input.
 MergeReport merge_journals(std::span<const std::string> inputs, const std::string& output);
 
@@ -37,6 +38,7 @@ MergeReport merge_journals(std::span<const std::string> inputs, const std::strin
 
 #if TUNEWRIGHT_DEFINES(journal)
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -68,16 +70,29 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
       report.listed.push_back(file + ":" + std::to_string(bad[i].number) + ": " + bad[i].reason);
   };
 
+  const auto is_output = [&](const std::string& input) {
+    return std::filesystem::exists(output) && std::filesystem::equivalent(input, output);
+  };
+
   std::vector<WholeJournal> journals;
   std::vector<std::uintmax_t> sizes;
   std::set<std::uint64_t> tasks;
   for (const std::string& input : inputs) {
     if (!std::filesystem::exists(input)) throw std::runtime_error("there is no journal '" + input + "'");
+    if (std::filesystem::is_directory(input)) throw std::runtime_error("'" + input + "' is a folder, not a journal");
     if (!is_journal(input)) throw std::runtime_error("'" + input + "' is no journal: none of its lines is a record");
     sizes.push_back(std::filesystem::file_size(input));
     journals.emplace_back(input);
     tasks.merge(journals.back().tasks());
-    note_bad(input, journals.back().bad_lines());
+    const std::vector<BadLine> bad = journals.back().bad_lines();
+    const auto newer = std::find_if(bad.begin(), bad.end(), [](const BadLine& line) { return line.is_newer; });
+    if (newer != bad.end() && is_output(input)) {
+      throw std::runtime_error("journal '" + input + "' has lines of a newer schema, the first is line " +
+                               std::to_string(newer->number) +
+                               ", and was left as it is; compact it with the version of the library that wrote them, "
+                               "or merge it into another file to leave them out");
+    }
+    note_bad(input, bad);
   }
 
   ReplacedFile out(output, ".partial");
@@ -108,7 +123,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
     ++report.tasks;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!std::filesystem::exists(output) || !std::filesystem::equivalent(inputs[i], output)) continue;
+    if (!is_output(inputs[i])) continue;
     if (std::filesystem::file_size(inputs[i]) != sizes[i]) {
       throw std::runtime_error("journal '" + inputs[i] +
                                "' has grown meanwhile and was left as it is; end what writes "

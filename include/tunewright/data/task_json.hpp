@@ -25,6 +25,9 @@ inline constexpr int task_schema = 2;
 /// Whether a line begins like those of `to_line(task)`.
 [[nodiscard]] bool describes_task(std::string_view line);
 
+/// Whether a line is of a version that this library does not know yet: records and descriptions count theirs together.
+[[nodiscard]] bool is_of_newer_schema(std::string_view line);
+
 /// Reads one line: a task with `graph_json` instead of its graph. Unknown members are skipped. Throws `std::exception`
 /// with a readable reason unless it is a complete description whose task has the hash in the line.
 [[nodiscard]] Task task_from_line(std::string_view line);
@@ -171,6 +174,8 @@ TUNEWRIGHT_INLINE std::string to_line(const Task& task) {
 }
 
 TUNEWRIGHT_INLINE bool describes_task(std::string_view line) { return task_json::schema_of(line) == task_schema; }
+
+TUNEWRIGHT_INLINE bool is_of_newer_schema(std::string_view line) { return task_json::schema_of(line) > task_schema; }
 
 TUNEWRIGHT_INLINE Task task_from_line(std::string_view line) {
   if (!describes_task(line)) {

@@ -89,7 +89,7 @@ TUNEWRIGHT_INLINE WholeJournal::LastLine WholeJournal::last_line_of(const Journa
       last.task = last.record->task;
     }
   } catch (const std::exception&) {
-    last.bad = BadLine{static_cast<std::size_t>(index.lines()) + 1, std::string(cut_short)};
+    last.bad = BadLine{static_cast<std::size_t>(index.lines()) + 1, std::string(cut_short), is_of_newer_schema(text)};
   }
   return last;
 }

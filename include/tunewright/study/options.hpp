@@ -161,7 +161,11 @@ struct CommonOption {
 
 /// What `read`, the help and the error of an unknown option go by.
 inline constexpr std::array common_options{
-    CommonOption{"out", "DIR", "folder of the results", [](const std::string& value, Options& o) { o.out = value; },
+    CommonOption{"out", "DIR", "folder of the results",
+                 [](const std::string& value, Options& o) {
+                   if (value.empty()) throw std::invalid_argument("--out=: name a folder, such as --out=results");
+                   o.out = value;
+                 },
                  [](const Plan& plan) { return "results-" + plan.name; }},
     CommonOption{"data", "DIR", "folder of recorded data",
                  [](const std::string& value, Options& o) { o.data = value; }},

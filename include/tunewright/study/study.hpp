@@ -112,18 +112,18 @@ class Study {
   bool run() {
     check_names("recipes", options_.recipes, results_.recipes);
     check_names("problems", options_.problems, results_.problems);
+    // Ahead of the searches: hours of them would end without a report.
+    if (finished_) read_finished();
+    if (!options_.reference.empty()) check_names("reference", {options_.reference}, results_.recipes);
     if (!options_.report_only) {
       start_ = steady_seconds()();
       benchmark::RunSpecifiedBenchmarks();
     }
     if (!finished_) return true;
     // Other processes may have finished searches in the meantime.
-    results_.searches = FinishedSearches(options_.out, plan_.name).all();
+    read_finished();
     results_.finalists = SharedLines<Finalists>(options_.out, finalists_files, plan_.name, 1, 1).all();
-    for (const FinishedSearch& search : results_.searches)
-      if (!contains(results_.recipes, search.recipe)) results_.recipes.push_back(search.recipe);
     if (!options_.reference.empty()) {
-      check_names("reference", {options_.reference}, results_.recipes);
       const auto reference = std::find(results_.recipes.begin(), results_.recipes.end(), options_.reference);
       std::rotate(results_.recipes.begin(), reference, reference + 1);
     }
@@ -135,6 +135,13 @@ class Study {
 
  private:
   static constexpr unsigned fewest_seeds = 3;
+
+  /// Reads the finished searches of all programs that share the folder, and the recipes that only others have.
+  void read_finished() {
+    results_.searches = FinishedSearches(options_.out, plan_.name).all();
+    for (const FinishedSearch& search : results_.searches)
+      if (!contains(results_.recipes, search.recipe)) results_.recipes.push_back(search.recipe);
+  }
 
   void open_folder() {
     if (finished_) return;

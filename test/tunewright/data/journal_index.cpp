@@ -421,3 +421,22 @@ TEST_CASE("a journal recalls the same with an index as without, and describes a 
   CHECK(test::refusal<std::runtime_error>([&] { static_cast<void>(indexed.recall(other)); }).find("belongs to task") !=
         std::string::npos);
 }
+
+TEST_CASE("where this user may not write, the index is made in memory") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  append(path, line_of(1, 10) + line_of(2, 20) + line_of(1, 11));
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0555));
+  // Permissions do not hold for root, but for whom root acts for.
+  const uid_t nobody = 65534;
+  const bool is_root = ::geteuid() == 0;
+  if (is_root) REQUIRE(::seteuid(nobody) == 0);
+  {
+    const JournalIndex index(path);
+    CHECK(keys(index.find(1)) == Keys{10, 11});
+    CHECK(keys(index.find(2)) == Keys{20});
+  }
+  if (is_root) REQUIRE(::seteuid(0) == 0);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  CHECK_FALSE(std::filesystem::exists(JournalIndex::path_of(path)));
+}

@@ -126,6 +126,26 @@ TEST_CASE("an output that cannot be written is refused with its path, and nothin
   CHECK_FALSE(std::filesystem::exists(taken + ".partial"));
 }
 
+TEST_CASE("a journal with lines of a newer schema is not replaced by what this library can read of it") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("1.jsonl"), out = folder.file("out.jsonl");
+  const Task a = toy::task("a", 1);
+  write(path, {record_of(a, 10, 1e-3)}, {a});
+  std::string newer = data::to_line(record_of(a, 11, 1e-3));
+  newer.replace(newer.find(":1,"), 3, ":3,");
+  std::string end;
+  SUBCASE("complete lines") { end = "\n"; }
+  SUBCASE("a last line without its newline") {}
+  std::ofstream(path, std::ios::app | std::ios::binary) << newer << end;
+  const std::string before = support::file_text(path);
+  const std::vector<std::string> only = {path};
+  const std::string why = test::refusal<std::runtime_error>([&] { data::merge_journals(only, path); });
+  CHECK(why.find("'" + path + "' has lines of a newer schema, the first is line 3") != std::string::npos);
+  CHECK(support::file_text(path) == before);
+  CHECK(data::merge_journals(only, out).bad == 1);
+  CHECK(data::read_journal(out).records.size() == 1);
+}
+
 TEST_CASE("what is no journal is refused and left as it is") {
   const support::TemporaryFolder folder;
   const std::string notes = folder.file("notes.txt"), out = folder.file("out.jsonl");
@@ -135,6 +155,7 @@ TEST_CASE("what is no journal is refused and left as it is") {
   };
   CHECK(refused({notes}).find("'" + notes + "' is no journal") != std::string::npos);
   CHECK(refused({folder.file("none")}).find("there is no journal") != std::string::npos);
+  CHECK(refused({folder.path()}).find("'" + folder.path() + "' is a folder, not a journal") != std::string::npos);
   CHECK(refused({}).find("give at least one") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(out));
 }
@@ -199,6 +220,12 @@ TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses wh
     CHECK(status("export " + std::string(format) + " " + all + " " + folder.file("exported")) == 0);
     CHECK(output().find("3 records") != std::string::npos);
     CHECK(std::filesystem::file_size(folder.file("exported")) > 100);
+  }
+  for (const std::string& journal : {all, two}) {
+    const std::string before = support::file_text(journal);
+    CHECK(status("export t4 " + all + " " + journal) == 1);
+    CHECK(output().find("'" + journal + "' is a journal; name another file") != std::string::npos);
+    CHECK(support::file_text(journal) == before);
   }
   std::ofstream(all, std::ios::app) << "{\"schema\":1,\"task\":\"0000";
   CHECK(status("verify " + all) == 1);

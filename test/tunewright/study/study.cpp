@@ -150,6 +150,13 @@ TEST_CASE("parts of a study come together in one folder, and problems and recipe
   const support::TemporaryFolder some;
   CHECK(run({"--out=" + some.path(), "--recipes=Evolution", "--problems=b"}).measured == 3 * 20);
   CHECK(run({"--out=" + some.path(), "--report"}).measured == 0);
+
+  // A reference that nobody knows is refused ahead of the searches.
+  const support::TemporaryFolder untouched;
+  const Ended refused = run({"--out=" + untouched.path(), "--reference=nobody"});
+  CHECK(refused.code == 1);
+  CHECK(refused.measured == 0);
+  CHECK(run({"--out=" + untouched.path(), "--reference=Evolution"}).measured == all_trials);
 }
 
 TEST_CASE("a search that was stopped goes on from its journal") {

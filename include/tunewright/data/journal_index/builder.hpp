@@ -18,6 +18,8 @@ namespace tunewright::data::journal_index {
 /// A run is read in one piece, so its length is limited.
 inline constexpr std::uint64_t longest_run_bytes = std::uint64_t{1} << 20;
 
+static_assert(task_schema > record_schema, "is_of_newer_schema knows lines by the version of descriptions");
+
 /// The head of any line. Members of other programs' lines may be in any order. A description counts only if it is
 /// complete: unlike a record, it is not read again before a journal relies on it.
 [[nodiscard]] inline LineHead head_of_any(std::string_view line) {
