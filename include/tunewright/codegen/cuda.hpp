@@ -72,8 +72,7 @@ class ProgramEmitter {
 
 /// CUDA C++ for the nest to which a schedule lowers: `device_form_to_cuda` of its device form.
 ///
-/// Deviates: if one operand of a maximum or minimum is NaN, the result is the other operand; `a < b ? a : b` would give
-/// the second operand.
+/// Deviates: if one operand of a maximum or minimum is NaN, the result is the other operand, and not always the second.
 [[nodiscard]] DeviceProgram to_cuda(const loops::LoopNest& nest, const CudaOptions& options = {});
 
 }  // namespace tunewright::codegen

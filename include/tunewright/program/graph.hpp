@@ -85,6 +85,24 @@ struct Tensor {
   }
 };
 
+/// The spatial axes, or those of the reduction, as the body of an operator uses them.
+class BodyAxes : public std::span<const IndexExpr> {
+ public:
+  BodyAxes(const std::vector<IndexExpr>& axes, const std::string& op, const char* kind)
+      : std::span<const IndexExpr>(axes), op_(op), kind_(kind) {}
+  /// Throws `std::invalid_argument` for an axis that the operator lacks.
+  [[nodiscard]] const IndexExpr& operator[](std::size_t axis) const {
+    if (axis >= size()) refuse(axis);
+    return std::span<const IndexExpr>::operator[](axis);
+  }
+
+ private:
+  [[noreturn]] void refuse(std::size_t axis) const;
+
+  const std::string& op_;
+  const char* kind_;
+};
+
 /// Directed acyclic graph of tensor operators: a vertex computes the tensor of the same number, an edge leads from a
 /// tensor to an operator that reads it. Vertices are in topological order, because an operator can only read existing
 /// tensors. Immutable once shared with a `Task`. `boost_graph.hpp` makes it a graph for Boost.Graph's algorithms.
@@ -102,8 +120,9 @@ class ComputeGraph {
     return add_source(std::move(name), shape, type, Role::Constant);
   }
 
-  /// An operator without reduction: `body(i)` gets the spatial axes as a span of index expressions.
-  /// Throws `std::invalid_argument` for an extent below 1, more than 2^53 iterations, or a read of an unknown tensor.
+  /// An operator without reduction: `body(i)` gets the spatial axes as `BodyAxes`, a span of index expressions.
+  /// Throws `std::invalid_argument` for an extent below 1, more than 2^53 iterations, a read of an unknown tensor, or
+  /// the use of an axis beyond the last.
   template <class Body>
   Tensor compute(std::string name, std::vector<Axis> spatial, const Body& body) {
     return reduce(std::move(name), std::move(spatial), {}, Combiner::None, [&](auto i, auto) { return body(i); });
@@ -127,7 +146,7 @@ class ComputeGraph {
       op.axes.push_back(std::move(axis));
     }
     op.combiner = r.empty() ? Combiner::None : combiner;
-    op.body = body(std::span<const IndexExpr>(i), std::span<const IndexExpr>(r));
+    op.body = body(BodyAxes(i, op.name, "spatial"), BodyAxes(r, op.name, "reduction"));
     if (op.body) op.type = op.body->type;
     return add(std::move(op));
   }
@@ -170,6 +189,11 @@ class ComputeGraph {
 #include "tunewright/core/hash.hpp"
 
 namespace tunewright::program {
+
+TUNEWRIGHT_INLINE void BodyAxes::refuse(std::size_t axis) const {
+  throw std::invalid_argument("the body of operator '" + op_ + "' uses " + kind_ + " axis " + std::to_string(axis) +
+                              " of " + std::to_string(size()) + "; they are numbered from 0");
+}
 
 TUNEWRIGHT_INLINE std::size_t Operator::rank() const noexcept {
   std::size_t spatial = 0;

@@ -263,8 +263,8 @@ TUNEWRIGHT_INLINE void Machine::execute(const BodyProgram::Instruction& i, std::
       each([&](std::size_t l) { return a[l] / b[l]; });
       if (!is_float(i.type)) each([&](std::size_t l) { return std::trunc(out[l]); });
       break;
-    case Op::Min: each([&](std::size_t l) { return b[l] < a[l] ? b[l] : a[l]; }); break;
-    case Op::Max: each([&](std::size_t l) { return a[l] < b[l] ? b[l] : a[l]; }); break;
+    case Op::Min: each([&](std::size_t l) { return a[l] < b[l] ? a[l] : b[l]; }); break;
+    case Op::Max: each([&](std::size_t l) { return a[l] > b[l] ? a[l] : b[l]; }); break;
     case Op::Less: each([&](std::size_t l) { return a[l] < b[l] ? 1.0 : 0.0; }); break;
     case Op::LessEqual: each([&](std::size_t l) { return a[l] <= b[l] ? 1.0 : 0.0; }); break;
     case Op::Equal: each([&](std::size_t l) { return a[l] == b[l] ? 1.0 : 0.0; }); break;

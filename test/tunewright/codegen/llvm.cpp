@@ -348,6 +348,15 @@ TEST_CASE("bool, integer and mixed types; logic; powers of infinity") {
   check_all_kinds(g, 0);
 }
 
+TEST_CASE("a maximum or minimum with NaN is its second operand") {
+  program::ComputeGraph g;
+  const auto x = g.input("x", {41});
+  const auto root = g.compute("root", {{"i", 41}},
+                              [&](auto i) { return sqrt(cast(program::index_value(i[0] - 20), ScalarType::Float32)); });
+  g.compute("y", {{"i", 41}}, [&](auto i) { return max(root(i[0]), x(i[0])) + min(root(i[0]), x(i[0])); });
+  check_all_kinds(g, 0);
+}
+
 TEST_CASE("quotients and remainders of vectorised loops") {
   program::ComputeGraph g;
   const auto x = g.input("x", {5, 12});

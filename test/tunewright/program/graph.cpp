@@ -87,6 +87,16 @@ TEST_CASE("a scalar result has no axes") {
   CHECK(graph.op(total.id).elements() == 1);
 }
 
+TEST_CASE("a body that uses an axis which the operator lacks is refused") {
+  ComputeGraph g;
+  const auto x = g.input("x", {4});
+  CHECK_THROWS_WITH_AS(g.compute("y", {{"i", 4}}, [&](auto i) { return x(i[1]); }),
+                       doctest::Contains("the body of operator 'y' uses spatial axis 1 of 1"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(g.reduce("z", {{"i", 4}}, {{"k", 4}}, Combiner::Sum, [&](auto, auto r) { return x(r[2]); }),
+                       doctest::Contains("the body of operator 'z' uses reduction axis 2 of 1"), std::invalid_argument);
+  CHECK(g.size() == 1);
+}
+
 TEST_CASE("what cannot be an operator is refused with the value and the remedy") {
   ComputeGraph graph;
   const Tensor a = graph.input("A", {4, 2});

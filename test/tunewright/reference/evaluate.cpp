@@ -86,6 +86,10 @@ TEST_CASE("each scalar operation") {
   CHECK(mapped({0}, f32, [](Expr x) { return erf(x); }) == Values{0});
   CHECK(mapped({5}, f32, [](Expr x) { return x - 2 + x * 3 - x / 4; }) == Values{16.75});
   CHECK(mapped({-2, 3}, f32, [](Expr x) { return min(x, 1.0) + max(x, 1.0); }) == Values{-1, 4});
+  // Where one is NaN, the second counts.
+  CHECK(mapped({-4, 9}, f32, [](Expr x) { return max(sqrt(x), 1.0) + min(sqrt(x), 2.0); }) == Values{3, 5});
+  CHECK(std::isnan(mapped({-4}, f32, [](Expr x) { return max(Expr(1.0), sqrt(x)); }).at(0)));
+  CHECK(std::isnan(mapped({-4}, f32, [](Expr x) { return min(Expr(1.0), sqrt(x)); }).at(0)));
   CHECK(mapped({-7, 7}, ScalarType::Int32, [](Expr x) { return x / 2; }) == Values{-3, 3});
   CHECK(mapped({-1.5, 1.5}, f32, [](Expr x) { return cast(x, ScalarType::Int64); }) == Values{-1, 1});
   const auto truth = [](Expr condition) { return select(std::move(condition), 1.0, 0.0); };
