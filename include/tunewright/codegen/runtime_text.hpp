@@ -32,7 +32,8 @@ inline constexpr std::string_view runtime_header_text =
  *
  * Compile tunewright_runtime.c as C11 and link with -pthread. All kernels of a program can share one runtime, and any
  * number of threads may call kernels with it at the same time, each with outputs and workspace of its own. The three
- * kinds cut a loop into one contiguous part a thread, as in the runs that a kernel was tuned by.
+ * kinds cut a loop into one contiguous part a thread; in the first, as in the runs that a kernel was tuned by, threads
+ * that are ready help the next three.
  */
 #ifndef TUNEWRIGHT_RUNTIME_H
 #define TUNEWRIGHT_RUNTIME_H
