@@ -7,6 +7,7 @@
 #include <span>
 
 #include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/growth.hpp"
 #include "tunewright/adaptations/labelled_programs.hpp"
 #include "tunewright/core/require.hpp"
 
@@ -44,8 +45,7 @@ struct Aligned {
     require(min_growth >= 0, "Aligned", "min_growth", min_growth, "a share, 0 to fit after every batch");
     source.check("adaptations::Aligned");
     if (y.empty()) return;
-    const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
-    if (growth >= 0 && growth < min_growth * static_cast<double>(fitted_candidates)) return;
+    if (!has_grown(y.size(), fitted_candidates, min_growth)) return;
     std::size_t kept = source.size();
     if (const double most = std::max(1.0, most_source_per_own * static_cast<double>(y.size()));
         most_source_per_own > 0 && most < static_cast<double>(kept))

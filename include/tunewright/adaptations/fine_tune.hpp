@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/growth.hpp"
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/detail/config.hpp"
@@ -62,8 +63,7 @@ struct FineTune {
           "adaptations::FineTune: the model has not learned anything yet; fit it on the source or load it "
           "before");
     }
-    const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
-    if (y.empty() || (growth >= 0 && growth < min_growth * static_cast<double>(fitted_candidates))) return;
+    if (y.empty() || !has_grown(y.size(), fitted_candidates, min_growth)) return;
     nn::Training how = training ? *training : nn::Training(model.training);
     if (!training) how.learning_rate *= 0.1F;
     const nn::Continuation from{.frozen = frozen_layers(model.blocks()), .refit_input_scale = refit_input_scale};

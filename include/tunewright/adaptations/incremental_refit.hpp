@@ -6,6 +6,7 @@
 #include <span>
 
 #include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/growth.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/nn/training.hpp"
 
@@ -42,10 +43,9 @@ struct IncrementalRefit {
     require(renewal_factor >= 1, "IncrementalRefit", "renewal_factor", renewal_factor,
             "a factor, 1 to train always anew");
     require(min_growth >= 0, "IncrementalRefit", "min_growth", min_growth, "a share, 0 to train after every batch");
-    const auto now = static_cast<double>(y.size()), before = static_cast<double>(trained_candidates);
+    if (!has_grown(y.size(), trained_candidates, min_growth)) return;
     const bool first = trained_candidates == 0 || y.size() < trained_candidates;  // fewer: another session's data
-    if (!first && now - before < min_growth * before) return;
-    if (first || now >= renewal_factor * static_cast<double>(renewed_candidates)) {
+    if (first || static_cast<double>(y.size()) >= renewal_factor * static_cast<double>(renewed_candidates)) {
       model.fit(x, y, group);
       renewed_candidates = y.size();
     } else {

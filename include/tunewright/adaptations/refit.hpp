@@ -7,6 +7,7 @@
 #include <span>
 
 #include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/growth.hpp"
 #include "tunewright/core/require.hpp"
 
 namespace tunewright::adaptations {
@@ -40,10 +41,7 @@ struct Refit {
     require(min_growth >= 0, "Refit", "min_growth", min_growth, "a share, 0 to fit after every batch");
     if (y.size() <= warmup_candidates) return;
     const std::size_t tasks = std::set<std::uint32_t>(group.begin(), group.end()).size();
-    const bool shrunk = y.size() < fitted_candidates;  // another session's data
-    const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
-    const bool grown = growth >= min_growth * static_cast<double>(fitted_candidates);
-    if (!shrunk && !grown && tasks <= fitted_tasks) return;
+    if (!has_grown(y.size(), fitted_candidates, min_growth) && tasks <= fitted_tasks) return;
     model.fit(x, y, group);
     fitted_candidates = y.size();
     fitted_tasks = tasks;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/growth.hpp"
 #include "tunewright/adaptations/labelled_programs.hpp"
 #include "tunewright/core/require.hpp"
 
@@ -52,8 +53,7 @@ struct SharedTrunk {
                                   "; set its member 'heads'");
     }
     for (const LabelledPrograms& source : sources) source.check("adaptations::SharedTrunk");
-    const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
-    if (y.empty() || (growth >= 0 && growth < min_growth * static_cast<double>(fitted_candidates))) return;
+    if (y.empty() || !has_grown(y.size(), fitted_candidates, min_growth)) return;
     LabelledPrograms all{x, {y.begin(), y.end()}, {group.begin(), group.end()}};
     for (const LabelledPrograms& source : sources) all.append_apart(source.x, source.y, source.group);
     std::vector<float> labels(all.size() * heads, std::numeric_limits<float>::quiet_NaN());  // (N, heads)

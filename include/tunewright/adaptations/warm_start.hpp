@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/growth.hpp"
 #include "tunewright/adaptations/transferred.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/detail/config.hpp"
@@ -57,8 +58,7 @@ struct WarmStart {
             "a number of programs above 0");
     require(least_share >= 0 && least_share < 1, "WarmStart", "least_share", least_share, "a share, 0 to 1");
     require(min_growth >= 0, "WarmStart", "min_growth", min_growth, "a share, 0 to fit after every batch");
-    const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
-    if (y.empty() || (growth >= 0 && growth < min_growth * static_cast<double>(fitted_candidates))) return;
+    if (y.empty() || !has_grown(y.size(), fitted_candidates, min_growth)) return;
     if (std::all_of(y.begin(), y.end(), [&](float label) { return label == y.front(); })) return;
     const double w = share(y.size());
     if (form == Form::Corrected)
