@@ -23,9 +23,9 @@ namespace tunewright::measurers {
 
 namespace stream {
 
-enum class Form : std::uint8_t { Copy, Triad, CopyPastCaches, TriadPastCaches, Sum };
+enum class Form : std::uint8_t { Copy, Triad, CopyPastCaches, TriadPastCaches, Sum, SumOf2, SumOf4, SumOf8 };
 inline constexpr std::array writing_forms{Form::Copy, Form::Triad, Form::CopyPastCaches, Form::TriadPastCaches};
-inline constexpr std::array reading_forms{Form::Sum};
+inline constexpr std::array reading_forms{Form::Sum, Form::SumOf2, Form::SumOf4, Form::SumOf8};
 
 /// Floats that a sum writes at most: a vector.
 inline constexpr std::size_t most_sums = 16;
@@ -34,25 +34,40 @@ inline constexpr std::size_t most_sums = 16;
   return form == Form::Triad || form == Form::TriadPastCaches;
 }
 
+/// Number of parts of its input that a sum reads at the same time, 0 for a form that writes.
+[[nodiscard]] constexpr unsigned summed_parts(Form form) noexcept {
+  switch (form) {
+    case Form::Sum: return 1;
+    case Form::SumOf2: return 2;
+    case Form::SumOf4: return 4;
+    case Form::SumOf8: return 8;
+    default: return 0;
+  }
+}
+
 /// Number of arrays of the given size that a form reads or writes.
 [[nodiscard]] constexpr unsigned arrays_of(Form form) noexcept {
-  if (form == Form::Sum) return 1;
+  if (summed_parts(form) != 0) return 1;
   return has_two_inputs(form) ? 3 : 2;
 }
 
 #if defined(__x86_64__)
 // One function per vector width, compiled for its instruction set independently of the program's options. Four vectors
-// per iteration; `count` is a multiple of 64, pointers are aligned to 64 bytes. A sum leaves one vector in `c`.
+// per iteration; `count` is a multiple of 64, for sums of each part, and pointers are aligned to 64 bytes. A sum leaves
+// one vector in `c`.
 #define TUNEWRIGHT_STREAM(suffix, isa, lanes, prefix)                                                                  \
   __attribute__((target(isa), noinline)) inline void run_##suffix(Form form, const float* a, const float* b, float* c, \
                                                                   std::size_t count) {                                 \
-    if (form == Form::Sum) {                                                                                           \
+    if (const std::size_t parts = summed_parts(form); parts != 0) {                                                    \
       auto s0 = prefix##_setzero_ps(), s1 = s0, s2 = s0, s3 = s0;                                                      \
-      for (std::size_t i = 0; i < count; i += 4 * (lanes)) {                                                           \
-        s0 = prefix##_add_ps(s0, prefix##_load_ps(a + i));                                                             \
-        s1 = prefix##_add_ps(s1, prefix##_load_ps(a + i + (lanes)));                                                   \
-        s2 = prefix##_add_ps(s2, prefix##_load_ps(a + i + 2 * (lanes)));                                               \
-        s3 = prefix##_add_ps(s3, prefix##_load_ps(a + i + 3 * (lanes)));                                               \
+      const std::size_t part = count / parts;                                                                          \
+      for (std::size_t i = 0; i < part; i += 4 * (lanes)) {                                                            \
+        for (const float* from = a + i; from < a + count; from += part) {                                              \
+          s0 = prefix##_add_ps(s0, prefix##_load_ps(from));                                                            \
+          s1 = prefix##_add_ps(s1, prefix##_load_ps(from + (lanes)));                                                  \
+          s2 = prefix##_add_ps(s2, prefix##_load_ps(from + 2 * (lanes)));                                              \
+          s3 = prefix##_add_ps(s3, prefix##_load_ps(from + 3 * (lanes)));                                              \
+        }                                                                                                              \
       }                                                                                                                \
       prefix##_store_ps(c, prefix##_add_ps(prefix##_add_ps(s0, s1), prefix##_add_ps(s2, s3)));                         \
       return;                                                                                                          \
@@ -112,16 +127,15 @@ class Array {
 enum class Traffic : std::uint8_t { ReadsAndWrites, Reads };
 
 /// The highest rate at which the target's threads process `bytes` bytes repeatedly: of reads and writes together, the
-/// best of copy (c = a) and triad (c = a + 3 b), each with ordinary and non-temporal stores; of reads alone, that of a
-/// sum of all elements. Processors have separate paths for reads and writes, so that programs which only read may not
-/// reach the rate of those which do both. If `bytes` fit into a cache, it is that cache's bandwidth, so a kernel is
-/// compared at its own working set.
+/// best of copy (c = a) and triad (c = a + 3 b), each with ordinary and non-temporal stores; of reads alone, the best
+/// of sums that read one, two, four and eight parts of the data at the same time. Processors have separate paths for
+/// reads and writes, so that programs which only read may not reach the rate of those which do both. If `bytes` fit in
+/// a cache, it is that cache's bandwidth, so a kernel is compared at its own working set.
 ///
 /// Paper:    McCalpin, Memory bandwidth and machine balance in current high performance computers, IEEE TCCA 1995
 ///           (STREAM). Counts as STREAM does: lines that a store reads before it writes do not count.
-/// Deviates: arrays of the given size instead of four times the caches; non-temporal stores; the sum is not in STREAM.
-/// Units:    bytes per second. Cost: about 16 times `options.seconds_per_repeat`, including the first pass of each, a
-///           quarter of it for reads alone.
+/// Deviates: arrays of the given size instead of four times the caches; non-temporal stores; sums are not in STREAM.
+/// Units:    bytes per second. Cost: about 16 times `options.seconds_per_repeat`, including the first pass of each.
 /// Throws `std::invalid_argument` for a GPU, for fewer than 4096 bytes per thread, and if this machine's processor
 /// lacks the target's instructions.
 [[nodiscard]] inline double stream_bytes_per_second(const Target& target, std::uint64_t bytes,
@@ -139,7 +153,8 @@ enum class Traffic : std::uint8_t { ReadsAndWrites, Reads };
   double best = 0;
   for (const stream::Form form : forms) {
     const unsigned arrays = stream::arrays_of(form);
-    const std::size_t count = bytes / target.threads / arrays / sizeof(float) / 64 * 64;
+    const std::size_t unit = std::size_t{64} * std::max(1U, stream::summed_parts(form));
+    const std::size_t count = bytes / target.threads / arrays / sizeof(float) / unit * unit;
     const double moved = static_cast<double>(count) * arrays * sizeof(float) * target.threads;
     std::vector<std::unique_ptr<stream::Array>> memory, sums;
     for (unsigned i = 0; i < arrays * target.threads; ++i) memory.push_back(std::make_unique<stream::Array>(count));
@@ -148,7 +163,7 @@ enum class Traffic : std::uint8_t { ReadsAndWrites, Reads };
     const auto seconds = [&](unsigned repeats) {
       return stats::median(peak::together(target.threads, repeats, options.processors, [&](unsigned t) {
         const auto* own = &memory[std::size_t{t} * arrays];
-        float* const output = form == stream::Form::Sum ? sums[t]->data() : own[arrays - 1]->data();
+        float* const output = arrays == 1 ? sums[t]->data() : own[arrays - 1]->data();
         for (std::size_t pass = 0; pass < passes; ++pass) {
           stream::run(target.isa, form, own[0]->data(), own[arrays == 3 ? 1 : 0]->data(), output, count);
         }
