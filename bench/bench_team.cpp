@@ -19,11 +19,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <iostream>
 #include <memory>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -38,6 +36,7 @@
 #include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/measurers/stream_bandwidth.hpp"
 #include "tunewright/networks/default_schedules.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/stats/robust.hpp"
@@ -46,8 +45,6 @@ namespace {
 
 using namespace tunewright;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// Computes on one processor, now and then, while it lives.
 class Neighbour {
@@ -73,26 +70,20 @@ class Callable {
  public:
   explicit Callable(const codegen::Kernel& kernel) : loaded_(loader_.load(kernel)) {
     for (const codegen::KernelBuffer& buffer : kernel.buffers) {
-      void* memory = ::operator new(std::max<std::size_t>(1, buffer.bytes()), alignment);
-      memory_.emplace_back(memory);
-      std::memset(memory, 0, buffer.bytes());
-      arguments_.push_back(memory);
+      const std::size_t floats = (buffer.bytes() + sizeof(float) - 1) / sizeof(float);
+      arguments_.push_back(memory_.emplace_back(std::make_unique<measurers::stream::Array>(floats))->data());
     }
   }
   double seconds_of(std::size_t calls, const codegen::tunewright_runtime* runtime) {
     const auto start = Clock::now();
     for (std::size_t call = 0; call < calls; ++call) loaded_.function()(arguments_.data(), runtime);
-    return seconds_since(start) / static_cast<double>(calls);
+    return std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(calls);
   }
 
  private:
-  static constexpr std::align_val_t alignment{64};
-  struct Free {
-    void operator()(void* memory) const { ::operator delete(memory, alignment); }
-  };
   codegen::KernelLoader loader_;
   codegen::LoadedKernel loaded_;
-  std::vector<std::unique_ptr<void, Free>> memory_;
+  std::vector<std::unique_ptr<measurers::stream::Array>> memory_;
   std::vector<void*> arguments_;
 };
 

@@ -110,10 +110,10 @@ struct OrcJit {
 #if TUNEWRIGHT_DEFINES(orc)
 
 #include "tunewright/codegen/llvm_jit.hpp"
-#include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/core/latency.hpp"
 #include "tunewright/measurers/orc_state.hpp"
 #include "tunewright/measurers/sandbox.hpp"
+#include "tunewright/measurers/sandbox/pinned_runtime.hpp"
 
 namespace tunewright::measurers {
 
@@ -142,10 +142,7 @@ TUNEWRIGHT_INLINE WorkerParts orc_worker_parts() {
     auto loaded = std::make_shared<codegen::LoadedKernel>(linker->load(kernel));
     return {loaded->function(), loaded};
   };
-  parts.runtime = [](unsigned threads, std::span<const int> processors) -> HostRuntime {
-    auto team = std::make_shared<codegen::PinnedTeam>(threads, processors);
-    return {team->runtime(), team->dividing_runtime(), team};
-  };
+  parts.runtime = pinned_runtime;
   return parts;
 }
 

@@ -61,8 +61,8 @@ int serve(int in, int out, const ServeOptions& options = {});
 #include <utility>
 
 #include "tunewright/codegen/object_loader.hpp"
-#include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/measurers/sandbox/pinned_runtime.hpp"
 
 namespace tunewright::measurers::remote {
 
@@ -72,10 +72,7 @@ TUNEWRIGHT_INLINE WorkerParts worker_parts() {
     auto code = std::make_shared<const codegen::ObjectCode>(object, symbol);
     return {code->entry(), code};
   };
-  parts.runtime = [](unsigned threads, std::span<const int> processors) -> HostRuntime {
-    auto team = std::make_shared<codegen::PinnedTeam>(threads, processors);
-    return {team->runtime(), team->dividing_runtime(), team};
-  };
+  parts.runtime = pinned_runtime;
   return parts;
 }
 
