@@ -250,6 +250,32 @@ TEST_CASE("rows that begin in the same sets of a cache crowd each other out") {
   CHECK(fetched_into(l2, 513, 2048 + 512) == doctest::Approx(4 * (piece * 513 + 64)));
 }
 
+TEST_CASE("squares that are transposed in registers load their lines once") {
+  // y[i][j] = x[j][i] in tiles of 8 rows and `columns`.
+  const auto transposition = [](std::int64_t rows, std::int64_t all_columns, std::int64_t columns) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", {all_columns, rows});
+    g->compute("y", {{"i", rows}, {"j", all_columns}}, [&](auto i) { return x(i[1], i[0]); });
+    return scheduled(g, [&](ScheduleBuilder& s) {
+      const auto i = s.split(1, 0, {8}), j = s.split(1, 1, {columns});
+      s.reorder(1, {i[0], j[0], i[1], j[1]});
+      s.vectorize(1, j[1]);
+    });
+  };
+  // 64x64 in L1: a tile of 8x8 has 8 vectors, of which each takes three shuffles, half a cycle each, half a cycle to
+  // load and one to store.
+  const double tile = 8 * (1.5 + 0.5 * exposed + 1);
+  CHECK(cycles(transposition(64, 64, 8), core()) == doctest::Approx(64 * tile + 0.5 * (8 + 64 + 512)));
+  // Sixteen rows of x of 8 KB begin in the same sets, which L1 does not hold: a tile of 8x16 reads 16 lines, with a
+  // quarter of the next one each, and writes 8.
+  constexpr double free = 1e30;
+  CpuCore by_byte{.bytes_per_cycle = {free, free, free}, .late_share = 0, .overlap = 0};
+  const loops::LoopNest nest = transposition(2048, 16, 16);
+  const double without = CpuAnalysis(core(), by_byte).cycles(nest);
+  by_byte.bytes_per_cycle[0] = 1;
+  CHECK(CpuAnalysis(core(), by_byte).cycles(nest) - without == doctest::Approx(256 * (16 * (64 + 16) + 8 * 64)));
+}
+
 TEST_CASE("accumulators in registers leave L1 to what is read") {
   // 12 rows of sums, a page each, in tiles of 6 rows and 16 columns; 5 rows of a page are added up in each tile.
   auto g = std::make_shared<program::ComputeGraph>();

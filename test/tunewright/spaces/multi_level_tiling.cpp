@@ -218,29 +218,55 @@ TEST_CASE("an operand that is stored transposed may be copied in panels along th
   CHECK(copied > 8);
 }
 
-TEST_CASE("a sum over rows may read several vectors of each, and copying across rows goes by square tiles") {
+TEST_CASE("a sum over rows may read several vectors of each") {
   const MultiLevelTiling space;
-  const auto inner_extents = [&](const Task& task) {
-    Rng rng(1);
-    std::vector<std::int64_t> extents;
-    for (int draw = 0; draw < 32; ++draw) {
-      const auto config = space.sample(task, rng);
-      REQUIRE(config);
-      for (const schedule::Step& step : config->steps) {
-        if (const auto* split = std::get_if<schedule::Split>(&step)) extents.push_back(split->factors.back());
-      }
+  const Task task = task_of([](auto& g) { ops::sum(g, g.input("x", {64, 96}), {0}); });
+  Rng rng(1);
+  std::int64_t widest = 0;
+  for (int draw = 0; draw < 32; ++draw) {
+    const auto config = space.sample(task, rng);
+    REQUIRE(config);
+    for (const schedule::Step& step : config->steps) {
+      if (const auto* split = std::get_if<schedule::Split>(&step)) widest = std::max(widest, split->factors.back());
     }
-    return extents;
-  };
-  const auto sums = inner_extents(task_of([](auto& g) { ops::sum(g, g.input("x", {64, 96}), {0}); }));
-  const std::int64_t widest = *std::max_element(sums.begin(), sums.end());
+  }
   CHECK(widest >= 16);
   CHECK(widest <= 64);
-  const auto tiles = inner_extents(task_of([](auto& g) {
-    const auto x = g.input("x", {64, 96});
-    g.compute("y", {{"i", 96}, {"j", 64}}, [&](auto i) { return x(i[1], i[0]); });
-  }));
-  CHECK(tiles == std::vector<std::int64_t>(64, 8));  // two splits a schedule
+}
+
+TEST_CASE("copying across rows goes by tiles of squares, in blocks of tiles") {
+  const MultiLevelTiling space;
+  struct Sizes {
+    std::vector<std::int64_t> in_tile;
+    std::set<std::int64_t> tiles_in_block;
+  };
+  const auto sizes_of = [&](std::int64_t rows, std::int64_t columns) {
+    const Task task = task_of([&](auto& g) {
+      const auto x = g.input("x", {columns, rows});
+      g.compute("y", {{"i", rows}, {"j", columns}}, [&](auto i) { return x(i[1], i[0]); });
+    });
+    Rng rng(1);
+    Sizes sizes;
+    for (int draw = 0; draw < 64; ++draw) {
+      const auto config = space.sample(task, rng);
+      REQUIRE(config);
+      sizes.in_tile.clear();
+      for (const schedule::Step& step : config->steps) {
+        const auto* split = std::get_if<schedule::Split>(&step);
+        if (split == nullptr) continue;
+        if (split->max_innermost < 0)
+          sizes.in_tile.push_back(split->factors.back());
+        else
+          sizes.tiles_in_block.insert(split->factors.back());
+      }
+    }
+    return sizes;
+  };
+  // Eight lanes; rows of y that begin with a cache line are written by lines of 16.
+  const Sizes by_lines = sizes_of(96, 64);
+  CHECK(by_lines.in_tile == std::vector<std::int64_t>{16, 8});
+  CHECK(by_lines.tiles_in_block == std::set<std::int64_t>{1, 2, 3, 4, 6, 12});  // divisors of 12 and of 4
+  CHECK(sizes_of(64, 60).in_tile == std::vector<std::int64_t>{8, 8});
 }
 
 TEST_CASE("conv2d: as matmul, over four spatial axes") {

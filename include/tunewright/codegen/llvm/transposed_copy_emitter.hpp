@@ -19,7 +19,8 @@ namespace tunewright::codegen::llvm_backend {
 /// A vectorised loop with strided reads needs one load per lane. If the surrounding loop runs along the rows of the
 /// operand, and both loops have as many iterations as a vector has lanes, the tile is instead computed row by row of
 /// its operands, transposed in registers, and stored row by row of its target: for eight lanes, 8 loads, 24 shuffles
-/// and 8 stores instead of 64 loads, 56 insertions and 8 stores.
+/// and 8 stores instead of 64 loads, 56 insertions and 8 stores. The vectorised loop may also have a few vectors: so
+/// many squares are transposed, and each row of the target is stored at once, which completes its cache lines.
 class TransposedCopyEmitter : EmissionParts {
  public:
   using EmissionParts::EmissionParts;
@@ -35,25 +36,34 @@ class TransposedCopyEmitter : EmissionParts {
     const loops::Var along_operand = loop.var, along_target = both[1]->var;
     if (!is_tile(*s, along_operand, along_target)) return false;
 
-    const auto lanes = static_cast<unsigned>(plan_.extent(along_target));
+    const auto lanes = static_cast<unsigned>(lanes_of_float());
+    const auto width = static_cast<unsigned>(plan_.extent(along_target));
     const Binding saved_operand = context_.bindings[along_operand], saved_target = context_.bindings[along_target];
-    const Binding every{Binding::Kind::Lanes, 0, nullptr, false, context_.depth};
-    const auto number = [&](std::int64_t value) {
+    const auto lanes_from = [&](unsigned start) {
+      return Binding{Binding::Kind::Lanes, start, nullptr, false, context_.depth};
+    };
+    const auto number = [&](unsigned value) {
       return Binding{Binding::Kind::Constant, value, nullptr, false, context_.depth};
     };
     context_.lanes = lanes;
-    context_.bindings[along_operand] = every;
-    Rows rows;
-    for (unsigned row = 0; row < lanes; ++row) {
-      context_.bindings[along_target] = number(row);
-      rows.push_back(values_.widen(expressions_.evaluate(*s, false, {})));
+    context_.bindings[along_operand] = lanes_from(0);
+    llvm::SmallVector<Rows, 4> squares;
+    for (unsigned start = 0; start < width; start += lanes) {
+      Rows rows;
+      for (unsigned row = 0; row < lanes; ++row) {
+        context_.bindings[along_target] = number(start + row);
+        rows.push_back(values_.widen(expressions_.evaluate(*s, false, {})));
+      }
+      squares.push_back(transposed(rows));
     }
-    const Rows columns = transposed(rows);
     const StatementPlan& plan = plan_.of(*s);
-    context_.bindings[along_target] = every;
     for (unsigned column = 0; column < lanes; ++column) {
       context_.bindings[along_operand] = number(column);
-      memory_.store(s->target, values_.affine(plan.target.offset), columns[column], nullptr, plan.bypasses_caches);
+      for (unsigned square = 0; square < squares.size(); ++square) {
+        context_.bindings[along_target] = lanes_from(square * lanes);
+        memory_.store(s->target, values_.affine(plan.target.offset), squares[square][column], nullptr,
+                      plan.bypasses_caches);
+      }
     }
     context_.lanes = 1;
     context_.bindings[along_operand] = saved_operand;
@@ -64,11 +74,16 @@ class TransposedCopyEmitter : EmissionParts {
  private:
   using Rows = llvm::SmallVector<llvm::Value*, 16>;
   static constexpr unsigned block = 4;  ///< lanes of 128 bits, within which most shuffles operate
+  static constexpr std::int64_t most_squares = 4;
+
+  [[nodiscard]] std::int64_t lanes_of_float() const {
+    return static_cast<std::int64_t>(context_.target.vector_bytes() / sizeof(float));
+  }
 
   [[nodiscard]] bool is_tile(const loops::Statement& s, loops::Var along_operand, loops::Var along_target) const {
     const program::ScalarType type = nest_.buffers[s.target].type;
-    const auto lanes = static_cast<std::int64_t>(context_.target.vector_bytes() / sizeof(float));
-    if (type != program::ScalarType::Float32 || plan_.extent(along_target) != lanes ||
+    const std::int64_t lanes = lanes_of_float(), width = plan_.extent(along_target);
+    if (type != program::ScalarType::Float32 || width % lanes != 0 || width > most_squares * lanes ||
         plan_.extent(along_operand) != lanes ||
         loops::stride(plan_.of(s).target.offset, along_target) != std::optional<std::int64_t>(1))
       return false;

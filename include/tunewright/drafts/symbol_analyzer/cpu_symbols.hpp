@@ -26,7 +26,9 @@ struct TrimmedTiles {
 
 /// Symbols of one statement of a CPU nest, per worker.
 struct CpuSymbols {
-  double tile_runs = 1;            ///< executions of the register tile: the innermost unrolled and vectorized loops
+  /// Executions of the register tile: the innermost unrolled and vectorized loops, or squares that are transposed in
+  /// registers.
+  double tile_runs = 1;
   double tile_vectors = 1;         ///< vector operations per tile
   double accumulator_vectors = 1;  ///< stored per tile
   double loaded_vectors = 0;       ///< loaded per tile, each once
@@ -88,6 +90,9 @@ class CpuSymbolReader {
 
   [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement);
 
+  /// Whether the two innermost loops copy squares with rows of a vector, which are transposed in registers.
+  [[nodiscard]] bool transposes(const loops::StatementSummary& statement) const;
+
   /// Depth of the outermost loop of those that repeat an update in registers and are unrolled around the tile; `tile`
   /// if there is none.
   [[nodiscard]] std::size_t unrolled_from(const CpuSymbols& s, std::size_t tile) const;
@@ -123,8 +128,9 @@ class CpuSymbolReader {
 
   /// Computes the traffic of each level. The innermost loop whose footprint exceeds the level determines it, or the
   /// outermost loop if none does. Footprints only grow from a loop to the loops around it, so larger levels continue
-  /// where smaller ones ended. From depth `held_from` on, accumulators are in registers.
-  void find_traffic(CpuSymbols& s, std::size_t held_from);
+  /// where smaller ones ended. From depth `held_from` on, accumulators are in registers. What the `at_once` innermost
+  /// loops touch is loaded once.
+  void find_traffic(CpuSymbols& s, std::size_t held_from, std::size_t at_once);
   /// Whether a level holds what the statement touches. The last one distributes rows over its sets by hashing.
   [[nodiscard]] bool holds(std::size_t level, std::size_t held_from) const;
 
@@ -172,6 +178,8 @@ TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSumm
   const std::span<const loops::LoopSummary> open = reader_.open();
   std::size_t tile = open.size();
   while (tile > 0 && in_tile(open[tile - 1].kind)) --tile;
+  const bool transposed = transposes(statement);
+  if (transposed) --tile;
   const StatementFootprint::Access& store = footprint_.accesses()[0];
   s.tile_runs = runs_[tile];
   for (std::size_t l = tile; l < open.size(); ++l) {
@@ -191,14 +199,31 @@ TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSumm
   }
   const double conditions = shared_conditions(statement.operations);
   s.operations = statement.operations.simple_fused() - conditions;
+  if (transposed) s.operations += std::log2(lanes(store));  // a shuffle of each vector a step
   if (!statement.operations.skips_padding) s.conditions = conditions;
   const std::size_t first = update && s.fits && footprint_.has_sum_of_axes() ? unrolled_from(s, tile) : tile;
   for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1))
     s.loaded_vectors += s.fits ? shared_vectors(a, s, first, tile) : s.tile_vectors;
   s.loaded_vectors /= reader_.iterations(NestReader::outermost(tile) & ~NestReader::outermost(first));
   find_trimmed(s, statement, tile);
-  find_traffic(s, held_from);
+  find_traffic(s, held_from, transposed ? 2 : 1);
   return s;
+}
+
+TUNEWRIGHT_INLINE bool CpuSymbolReader::transposes(const loops::StatementSummary& statement) const {
+  constexpr double most_squares = 4;
+  const std::span<const loops::LoopSummary> open = reader_.open();
+  if (open.size() < 2 || statement.kind != loops::Statement::Kind::Assign) return false;
+  const std::size_t along_target = open.size() - 1, along_operand = along_target - 1;
+  const StatementFootprint::Access& store = footprint_.accesses()[0];
+  const double squares = static_cast<double>(open[along_target].extent) / lanes(store);
+  if (open[along_target].kind != loops::LoopKind::Vectorized || open[along_operand].kind != loops::LoopKind::Serial ||
+      static_cast<double>(open[along_operand].extent) != lanes(store) || squares != std::floor(squares) ||
+      squares > most_squares || !footprint_.contiguous(store, along_target))
+    return false;
+  return std::ranges::any_of(footprint_.accesses().subspan(1), [&](const StatementFootprint::Access& a) {
+    return footprint_.contiguous(a, along_operand) && (a.moved_by >> along_target & 1U) != 0;
+  });
 }
 
 TUNEWRIGHT_INLINE std::size_t CpuSymbolReader::unrolled_from(const CpuSymbols& s, std::size_t tile) const {
@@ -308,16 +333,17 @@ TUNEWRIGHT_INLINE double CpuSymbolReader::vectors(const StatementFootprint::Acce
   for (std::size_t l = tile; l < open.size(); ++l) {
     if ((a.moved_by >> l & 1U) == 0) continue;
     const auto extent = static_cast<double>(open[l].extent);
-    const bool vector = open[l].kind == loops::LoopKind::Vectorized && footprint_.contiguous(a, l);
+    // The only serial loop of a tile is that along the rows of an operand that is transposed.
+    const bool vector = open[l].kind != loops::LoopKind::Unrolled && footprint_.contiguous(a, l);
     count *= vector ? std::ceil(extent / lanes(a)) : extent;
   }
   return count;
 }
 
-TUNEWRIGHT_INLINE void CpuSymbolReader::find_traffic(CpuSymbols& s, std::size_t held_from) {
+TUNEWRIGHT_INLINE void CpuSymbolReader::find_traffic(CpuSymbols& s, std::size_t held_from, std::size_t at_once) {
   if (moving_levels_ == 0) return;
   const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
-  touched_.start(footprint_, reader_.open().size(), line, capacity_[0]);
+  touched_.start(footprint_, reader_.open().size(), line, capacity_[0], at_once);
   for (std::size_t level = 0; level < moving_levels_; ++level) {
     while (touched_.depth() > 0 && holds(level, held_from)) touched_.grow();
     const double times = runs_[touched_.depth()];

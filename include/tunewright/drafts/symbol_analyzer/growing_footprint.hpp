@@ -40,8 +40,8 @@ class GrowingFootprint {
   static constexpr double followed_bytes = 4 * page;  ///< of a piece that is long enough to be fetched ahead
   static constexpr double lines_in_vain = 0.25;       ///< fetched for each gap, on average
 
-  /// Lets the innermost of the `loops` loops around the statement vary, if there is one.
-  void start(StatementFootprint& footprint, std::size_t loops, double line, double l1_bytes);
+  /// Lets the innermost `at_once` of the `loops` loops around the statement vary, as far as there are so many.
+  void start(StatementFootprint& footprint, std::size_t loops, double line, double l1_bytes, std::size_t at_once = 1);
   /// Lets the next loop vary, unless `depth()` is 0.
   void grow();
 
@@ -115,12 +115,12 @@ class GrowingFootprint {
 namespace tunewright::drafts {
 
 TUNEWRIGHT_INLINE void GrowingFootprint::start(StatementFootprint& footprint, std::size_t loops, double line,
-                                               double l1_bytes) {
+                                               double l1_bytes, std::size_t at_once) {
   footprint_ = &footprint;
   line_ = line;
   l1_bytes_ = l1_bytes;
-  depth_ = loops;
-  footprint.vary(depth_ > 0 ? LoopSet{1} << --depth_ : 0);
+  depth_ = loops - std::min(loops, at_once);
+  footprint.vary(NestReader::outermost(loops) & ~NestReader::outermost(depth_));
   sides_.clear();
   buffers_.clear();
   all_ = {};

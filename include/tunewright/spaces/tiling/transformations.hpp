@@ -52,10 +52,10 @@ void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId reader, const std
                      std::size_t levels);
 
 /// Splits two loops, along the rows and the last axis of a stage that reads its operand across rows, in square tiles
-/// that are transposed in registers. Returns the loops over rows and columns of tiles, then those inside a tile, of
-/// which the last is the one to vectorize.
-std::array<IterId, 4> split_in_squares(ScheduleBuilder& s, TensorId id, IterId row, IterId column,
-                                       const Target& target);
+/// that are transposed in registers, `squares` side by side. Returns the loops over rows and columns of tiles, then
+/// those inside a tile, of which the last is the one to vectorize.
+std::array<IterId, 4> split_in_squares(ScheduleBuilder& s, TensorId id, IterId row, IterId column, const Target& target,
+                                       std::int64_t squares = 1);
 
 /// For stages that are not tiled: parallel outer loops and a vectorized innermost loop.
 void schedule_simply(Derivation& d, TensorId id, const Target& target);
@@ -185,10 +185,10 @@ TUNEWRIGHT_INLINE void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId
 }
 
 TUNEWRIGHT_INLINE std::array<IterId, 4> split_in_squares(ScheduleBuilder& s, TensorId id, IterId row, IterId column,
-                                                         const Target& target) {
+                                                         const Target& target, std::int64_t squares) {
   const auto lanes =
       static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(s.state().stages[id].op->type));
-  const std::vector<IterId> columns = s.split(id, column, {lanes}), rows = s.split(id, row, {lanes});
+  const std::vector<IterId> columns = s.split(id, column, {squares * lanes}), rows = s.split(id, row, {lanes});
   return {rows[0], columns[0], rows[1], columns[1]};
 }
 
@@ -219,11 +219,19 @@ TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target&
     s.vectorize(id, parts[1]);
     outer.push_back(parts[0]);
   } else if (const std::optional<IterId> row = axis_of_rows_read_across(op); row && !op.has_reduction()) {
-    const std::array<IterId, 4> squares = split_in_squares(s, id, *row, last, target);
-    std::replace(outer.begin(), outer.end(), *row, squares[0]);
-    outer.push_back(squares[1]);
+    // Where rows begin with a cache line, tiles write whole lines. Blocks of tiles read them whole, too.
+    const auto line = static_cast<std::int64_t>(target.cache_line_bytes),
+               vector = static_cast<std::int64_t>(target.vector_bytes());
+    const bool by_lines =
+        line > vector && op.axes[last].extent * static_cast<std::int64_t>(program::size_in_bytes(op.type)) % line == 0;
+    const std::array<IterId, 4> squares = split_in_squares(s, id, *row, last, target, by_lines ? line / vector : 1);
+    constexpr std::int64_t most_tiles = 64;
+    const std::vector<IterId> rows = s.choose_tile(id, squares[0], 1, most_tiles);
+    const std::vector<IterId> columns = s.choose_tile(id, squares[1], 1, most_tiles);
+    std::replace(outer.begin(), outer.end(), *row, rows[0]);
+    outer.push_back(columns[0]);
     std::vector<IterId> order = outer;
-    order.insert(order.end(), {squares[2], squares[3]});
+    order.insert(order.end(), {rows[1], columns[1], squares[2], squares[3]});
     s.reorder(id, order);
     s.vectorize(id, squares[3]);
   } else {

@@ -50,6 +50,11 @@ TEST_CASE("square tiles are transposed, whole ones and those that extents cut") 
     CHECK(test::compiled_error(transposition(2 * lanes, 3 * lanes, lanes, lanes, copied), compiler) == 0);
     CHECK(test::compiled_error(transposition(2 * lanes + 3, 3 * lanes - 1, lanes, lanes, copied), compiler) == 0);
     CHECK(test::compiled_error(transposition(2 * lanes, 3 * lanes, lanes, lanes / 2, copied), compiler) == 0);
+    for (const std::int64_t squares : {2, 3, 4, 5}) {
+      const std::int64_t width = squares * lanes;
+      CHECK(test::compiled_error(transposition(2 * lanes, 2 * width, lanes, width, copied), compiler) == 0);
+      CHECK(test::compiled_error(transposition(2 * lanes + 3, 2 * width - 1, lanes, width, copied), compiler) == 0);
+    }
     const auto scaled = [](const auto& in, const auto&) { return in * 2.0 + 1.0; };
     CHECK(test::compiled_error(transposition(lanes, lanes, lanes, lanes, scaled), compiler) == 0);
     // What another operand has along the vectors is read across the rows of the tile: not transposed, and right.
@@ -65,6 +70,14 @@ TEST_CASE("a whole tile takes a load and a store for each row, and no element is
   CHECK_MESSAGE(count(text, "vinsertps") + count(text, "vmovss") + count(text, "gather") == 0, text);
   CHECK_MESSAGE(count(text, "vmovups") + count(text, "vmovaps") + count(text, "vinsertf128") >= 8, text);
   CHECK_MESSAGE(count(text, "vunpck") == 16, text);
+}
+
+TEST_CASE("squares side by side are transposed one by one, and the row of each is stored in one go") {
+  if (host_target().isa < Isa::Avx2) return;
+  codegen::LlvmCompiler compiler(host_target().with_isa(Isa::Avx2).with_threads(1));
+  const std::string text = compiler.to_assembly(transposition(8, 16, 8, 16, copied));
+  CHECK_MESSAGE(count(text, "vinsertps") + count(text, "vmovss") + count(text, "gather") == 0, text);
+  CHECK_MESSAGE(count(text, "vunpck") == 32, text);
 }
 
 TEST_CASE("whole tiles are transposed where the last one along the vectors is cut") {
