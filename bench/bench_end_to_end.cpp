@@ -45,6 +45,7 @@
 #include "library_layers.hpp"
 #include "study/seconds_of.hpp"
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/graph.hpp"
@@ -94,6 +95,7 @@ Tuned tune(const networks::Network& network, const Options& options) {
     budget.trials = partition.tasks.size();  // what a journal has, or a trial a task
   const auto run = [&] {
     if (options.journals.empty()) return tuner.run(partition.tasks, budget, Progress{});
+    make_folder(options.journals);
     data::Journal journal{{.path = options.journals + "/" + network.name + ".jsonl", .many_tasks = true}};
     return tuner.run(partition.tasks, budget, journal, Progress{});
   }();
