@@ -427,6 +427,23 @@ TEST_CASE("a sampler with nothing to choose is refused at the first batch, and t
   CHECK(first_batch(Parts<AtRandom>{}, 16) == 16);
 }
 
+TEST_CASE("a sampler that chooses nothing is an error, not the end of the space") {
+  struct ChoosesNothing {
+    std::vector<std::size_t> select(const toy::Linear&, const FeatureBatch&, std::span<const float>, std::size_t,
+                                    Rng&) const {
+      return {};
+    }
+  };
+  struct Recipe : toy::Evolution {
+    using sampler = ChoosesNothing;
+  };
+  Parts<Recipe> parts;
+  Session<Recipe> session(parts, toy::task());
+  const auto first = session.ask(8);
+  session.tell(first, measured(first));
+  CHECK_THROWS_WITH_AS((void)session.ask(8), doctest::Contains("the sampler chose none of"), std::logic_error);
+}
+
 TEST_CASE("a learning filter is told every outcome and keeps out what it learned") {
   struct NoUnrolling {
     int largest = 100;
