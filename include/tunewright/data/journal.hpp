@@ -149,8 +149,8 @@ class Journal {
 
 namespace tunewright::data::journal_detail {
 
-/// Calls use(number from 1, line, whether it has no newline) for each line of a journal. Returns their number; a missing
-/// file has none. Throws `std::runtime_error` if the file exists but cannot be read.
+/// Calls use(number from 1, line, whether it has no newline) for each line of a journal. Returns their number; a
+/// missing file has none. Throws `std::runtime_error` if the file exists but cannot be read.
 template <class F>
 std::size_t for_each_line(const std::string& path, const F& use) {
   struct stat status{};

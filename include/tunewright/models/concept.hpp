@@ -110,6 +110,11 @@ concept PersistentCostModel =
 
 namespace models {
 
+/// The largest label that models learn. Labels are at most 1, but samplers::UncertaintyPingPong teaches how far off
+/// scores are, in any unit. Losses grow with powers of a label, and gains of ranking with 2^y: with the maximum of a
+/// float every score would be NaN, with 64 all sums are finite.
+inline constexpr float most_label = 64;
+
 /// Checks the sizes of a `predict` call. Throws std::invalid_argument.
 void check_predict_sizes(const char* who, const FeatureBatch& x, std::size_t scores);
 

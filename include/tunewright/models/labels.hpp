@@ -16,11 +16,6 @@
 
 namespace tunewright::models {
 
-/// The largest label that models learn. Labels are at most 1, but samplers::UncertaintyPingPong teaches how far off
-/// scores are, in any unit. Losses grow with powers of a label, and gains of ranking with 2^y: with float's maximum every
-/// score would be NaN, with 64 all sums are finite.
-inline constexpr float most_label = 64;
-
 /// Throws std::invalid_argument unless a label is from 0 to `most`.
 void check_label(const char* who, float label, std::size_t program, float most = most_label);
 

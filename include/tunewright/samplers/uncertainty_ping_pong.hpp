@@ -14,7 +14,7 @@
 #include "tunewright/core/feature_rows.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/scaled_count.hpp"
-#include "tunewright/models/labels.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/samplers/concept.hpp"
 #include "tunewright/samplers/points.hpp"
 #include "tunewright/samplers/pool.hpp"
