@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,14 +66,13 @@ class AutoSchedulerPrograms {
     std::uint32_t number = 0;    ///< in the dataset that its last record was appended to
   };
   Known& known_of(const AutoSchedulerRecord& record);
-  std::size_t find_task(const ansor::TaskInfo& info);
+  Known& find_task(const ansor::TaskInfo& info);
 
   std::string device_;
   std::map<std::string, std::shared_ptr<const program::ComputeGraph>> graphs_;
-  std::deque<Known> tasks_;                    // in the order of their first records; they never move
-  std::map<std::string, std::size_t> places_;  // in `tasks_`, by workload key and target
+  std::map<std::string, Known> tasks_;  // by workload key and target
   std::shared_ptr<const ansor::TaskInfo> last_info_;
-  std::size_t last_place_ = 0;  // of the task of `last_info_`
+  Known* last_known_ = nullptr;  // of `last_info_`
   std::map<std::string, std::size_t> refusals_;
   std::size_t replayed_ = 0;
   features::per_statement::Describer describer_;
@@ -105,11 +103,11 @@ namespace tunewright::data::ansor {
 namespace tunewright::data {
 
 TUNEWRIGHT_INLINE AutoSchedulerPrograms::Known& AutoSchedulerPrograms::known_of(const AutoSchedulerRecord& record) {
-  if (last_info_ == nullptr || record.task != last_info_) {
-    last_place_ = find_task(*record.task);
+  if (last_known_ == nullptr || record.task != last_info_) {
+    last_known_ = &find_task(*record.task);
     last_info_ = record.task;
   }
-  return tasks_[last_place_];
+  return *last_known_;
 }
 
 TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::task(const AutoSchedulerRecord& record) {
@@ -161,13 +159,10 @@ TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append(const AutoSchedulerRecord& 
   append_result(record, dataset);
 }
 
-TUNEWRIGHT_INLINE std::size_t AutoSchedulerPrograms::find_task(const ansor::TaskInfo& info) {
-  const std::string key = info.workload_key + "\n" + info.target;
-  const auto found = places_.find(key);
-  if (found != places_.end()) return found->second;
-  const std::size_t place = tasks_.size();
-  std::optional<Task>& task = tasks_.emplace_back().task;
-  places_[key] = place;
+TUNEWRIGHT_INLINE AutoSchedulerPrograms::Known& AutoSchedulerPrograms::find_task(const ansor::TaskInfo& info) {
+  const auto [place, is_new] = tasks_.try_emplace(info.workload_key + "\n" + info.target);
+  if (!is_new) return place->second;
+  std::optional<Task>& task = place->second.task;
   const auto given = graphs_.find(info.workload_key);
   auto graph = given != graphs_.end() ? given->second : nullptr;
   try {
@@ -178,7 +173,7 @@ TUNEWRIGHT_INLINE std::size_t AutoSchedulerPrograms::find_task(const ansor::Task
   } catch (const std::invalid_argument& error) {  // shapes that do not fit together
     ++refusals_[error.what()];
   }
-  return place;
+  return place->second;
 }
 
 }  // namespace tunewright::data
