@@ -143,6 +143,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
       session.tell(batch.part(0, outcomes.size()), outcomes);
       ++status.rounds;
       status.rejected = rejected(session);
+      status.unscored = unscored(session);
       status.network = status_of(session.tasks());
       read_clock();
       times.learning = status.elapsed - measured;
@@ -178,6 +179,11 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
     ReasonCounts counts;
     for (std::size_t t = 0; t < session.tasks().size(); ++t) add_counts(counts, session.session(t).rejected());
     return counts;
+  }
+  static std::size_t unscored(const MultiTaskSession<Recipe, Scheduler>& session) {
+    std::size_t count = 0;
+    for (std::size_t t = 0; t < session.tasks().size(); ++t) count += session.session(t).unscored();
+    return count;
   }
 };
 

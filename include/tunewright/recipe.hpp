@@ -37,8 +37,7 @@ template <class Recipe>
 struct Parts {
   using recipe = Recipe;
 
-  // Not {}: GCC 12 would warn that members of the space may be uninitialised, since later initialisers read it.
-  typename Recipe::space space = typename Recipe::space();
+  typename Recipe::space space = settings::by_default<typename Recipe::space>();
   typename Recipe::featurizer featurizer =
       settings::applied<Recipe, typename Recipe::featurizer>(space, settings::featurizer);
   typename Recipe::model model = settings::applied<Recipe, typename Recipe::model>(space, settings::model);

@@ -75,6 +75,9 @@ class Session {
   [[nodiscard]] History<Config> history() && noexcept { return std::move(history_); }
   [[nodiscard]] unsigned round() const noexcept { return state_.round; }
   [[nodiscard]] const ReasonCounts& rejected() const noexcept { return state_.rejected; }
+  /// Candidates that the sampler was given with a score of NaN though they could be described: they came last, in no
+  /// order that a model found. Repeated ones count again.
+  [[nodiscard]] std::size_t unscored() const noexcept { return state_.unscored; }
 
   /// Returns at most `n` new candidates; none if the space has no more. Throws `std::invalid_argument` if the space
   /// never had any, for `n` = 0, and if a `BoundedExplorer` leaves the sampler no choice.
@@ -106,6 +109,7 @@ class Session {
         parts_.model.predict(x, score);
       else
         rank(pool, score);
+      state_.unscored += count_unscored(x, score);
       chosen = select(x, score, n, rng.split(select_stream));
       samplers::check_selection(chosen, pool.size(), n);
     }

@@ -114,6 +114,7 @@ struct Tuner : CheckedParts<Recipe>::type {
       session.tell(all.first(outcomes.size()), outcomes);
       ++status.rounds;
       status.rejected = session.rejected();
+      status.unscored = session.unscored();
       read_clock();
       times.learning = status.elapsed - measured;
       (observers::round(observers, std::as_const(status), history), ...);

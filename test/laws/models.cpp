@@ -221,6 +221,8 @@ TEST_CASE_TEMPLATE("what does not fit together is refused and changes nothing", 
   FeatureBatch nan(6);
   nan.append_program(std::vector<float>{0, 2, std::numeric_limits<float>::quiet_NaN(), 4, 5, 6});
   CHECK(refuses_to_fit(model, nan, {1}, {}));
+  for (const float label : {-1.0F, 65.0F, std::numeric_limits<float>::max(), -nothing, std::nanf("")})
+    CHECK(refuses_to_fit(model, lesson.x, std::vector<float>(60, label), {}));
   std::vector<float> short_score(59);
   CHECK_THROWS_AS(model.predict(lesson.x, short_score), std::invalid_argument);
   FeatureBatch wide(7);
@@ -240,6 +242,13 @@ TEST_CASE_TEMPLATE("infinite features and batches that all failed are learned fr
   CHECK(std::isfinite(test::predicted(fitted<Model>(lesson), lesson.x)[60]));
   lesson.y.assign(61, 0);
   for (const float score : test::predicted(fitted<Model>(lesson), lesson.x)) CHECK(!std::isnan(score));
+}
+
+TEST_CASE_TEMPLATE("with the largest label that is taken, scores are numbers", Model, MODELS) {
+  auto lesson = test::make_lesson(60, 3);
+  for (std::size_t p = 0; p < 60; ++p) lesson.y[p] = p % 2 == 0 ? 64.0F : 0.0F;
+  const auto score = test::predicted(fitted<Model>(lesson), lesson.x);
+  for (std::size_t p = 0; p < 49; ++p) CHECK(std::isfinite(score[p]));
 }
 
 TEST_CASE_TEMPLATE("deviations are in the unit of the score and follow their programs", Model, models::Linear,

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -265,6 +266,20 @@ TEST_CASE("the progress of a run shows the network") {
   (void)tuner.run(network(), {.trials = 240, .batch = 40}, progress);
   CHECK(out.str().find("3 tasks | 240/240 trials | end to end 22 ms, 2.0 GFLOP/s | c: best 500 us, 2.0 GFLOP/s") !=
         std::string::npos);
+}
+
+TEST_CASE("candidates that a model could not tell apart are counted over all tasks") {
+  struct Lost : toy::Linear {
+    void predict(const FeatureBatch&, std::span<float> score) const {
+      std::fill(score.begin(), score.end(), std::numeric_limits<float>::quiet_NaN());
+    }
+  };
+  struct Recipe : Evolution {
+    using model = Lost;
+  };
+  MultiTaskTuner<Recipe, schedulers::RoundRobin> tuner;
+  const auto run = tuner.run(network(), {.trials = 120, .batch = 10});
+  CHECK(run.status.unscored >= 90);  // in three of the four rounds of each of three tasks
 }
 
 TEST_CASE("options of the scheduler follow those of the parts") {

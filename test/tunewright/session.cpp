@@ -427,6 +427,55 @@ TEST_CASE("a sampler with nothing to choose is refused at the first batch, and t
   CHECK(first_batch(Parts<AtRandom>{}, 16) == 16);
 }
 
+TEST_CASE("candidates with scores that are no numbers are counted") {
+  struct Lost : toy::Linear {
+    void predict(const FeatureBatch& x, std::span<float> score) const {
+      toy::Linear::predict(x, score);
+      for (std::size_t p = 0; p < score.size(); ++p)
+        if (x.program(p).empty() || x.program(p)[0] > 3) score[p] = NAN;
+    }
+  };
+  struct Counts : samplers::TopK {
+    std::shared_ptr<std::size_t> large = std::make_shared<std::size_t>(0);
+    std::vector<std::size_t> select(const Lost& model, const FeatureBatch& x, std::span<const float> score,
+                                    std::size_t n, Rng& rng) const {
+      for (std::size_t p = 0; p < x.programs(); ++p) *large += !x.program(p).empty() && x.program(p)[0] > 3 ? 1U : 0U;
+      return TopK::select(model, x, score, n, rng);
+    }
+  };
+  struct Recipe : toy::Evolution {
+    using model = Lost;
+    using explorer = explorers::Uniform;
+    using sampler = Counts;
+  };
+  Parts<Recipe> parts{.explorer = {.pool = 64}};
+  Session<Recipe> session(parts, toy::task());
+  for (int round = 0; round < 3; ++round) {
+    CHECK(session.unscored() == *parts.sampler.large);
+    const auto batch = session.ask(8);
+    session.tell(batch, measured(batch));
+  }
+  CHECK(session.unscored() == *parts.sampler.large);
+  CHECK(session.unscored() > 32);  // of two pools of 64, about half
+}
+
+TEST_CASE("a sampler that chooses nothing is an error, not the end of the space") {
+  struct ChoosesNothing {
+    std::vector<std::size_t> select(const toy::Linear&, const FeatureBatch&, std::span<const float>, std::size_t,
+                                    Rng&) const {
+      return {};
+    }
+  };
+  struct Recipe : toy::Evolution {
+    using sampler = ChoosesNothing;
+  };
+  Parts<Recipe> parts;
+  Session<Recipe> session(parts, toy::task());
+  const auto first = session.ask(8);
+  session.tell(first, measured(first));
+  CHECK_THROWS_WITH_AS((void)session.ask(8), doctest::Contains("the sampler chose none of"), std::logic_error);
+}
+
 TEST_CASE("a learning filter is told every outcome and keeps out what it learned") {
   struct NoUnrolling {
     int largest = 100;

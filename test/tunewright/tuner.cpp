@@ -231,6 +231,23 @@ TEST_CASE("a run's status says whether the model learns from it") {
   CHECK_FALSE(random.run(toy::task(), {.trials = 1}).status.learns);
 }
 
+TEST_CASE("a run's status says how many candidates a model could not tell apart") {
+  struct Lost : toy::Linear {
+    void predict(const FeatureBatch&, std::span<float> score) const {
+      std::fill(score.begin(), score.end(), std::numeric_limits<float>::quiet_NaN());
+    }
+  };
+  struct Recipe : toy::Evolution {
+    using model = Lost;
+  };
+  Tuner<Recipe> lost;
+  const auto run = lost.run(toy::task(), {.trials = 24, .batch = 8});
+  CHECK(run.history.size() == 24);
+  CHECK(run.status.unscored >= 16);  // all that there was to choose from in two rounds
+  Tuner<toy::Evolution> found;
+  CHECK(found.run(toy::task(), {.trials = 24, .batch = 8}).status.unscored == 0);
+}
+
 TEST_CASE("an observer can end a run") {
   struct Impatient {
     int questions = 0;

@@ -49,6 +49,7 @@ struct RunStatus {
   std::size_t as_fast = 0;    ///< at the end: trials indistinguishable from the fastest (`as_fast_as_best`)
   Seconds elapsed{0};         ///< since the start of the run, by its clock
   ReasonCounts rejected{};    ///< candidates rejected by the filter; repeated ones count again
+  std::size_t unscored = 0;   ///< described candidates with a score of NaN, which no model told apart; likewise
   ReasonCounts unusable{};    ///< records of a journal that could not be used
   std::optional<NetworkStatus>
       network{};  ///< of a run of several tasks; then `task` and `best` are those of the latest round

@@ -26,7 +26,7 @@ namespace tunewright {
 ///   18 tasks, 2 finished | 640/20000 trials | end to end 12.3 ms, 295.1 GFLOP/s | conv2d_3: best 1.2 ms, ...
 ///
 /// Before the run it warns if the budget is so small that the model hardly chooses a trial; after it, if finalists
-/// cannot be distinguished. Time is that of the run's clock.
+/// cannot be distinguished, and if scores were NaN, which the line counts as unscored. Time is that of the run's clock.
 struct Progress {
   std::ostream* out = &std::cerr;
   bool in_place = ::isatty(STDERR_FILENO) != 0;  ///< rewrite one line; false for files
@@ -88,6 +88,11 @@ TUNEWRIGHT_INLINE void Progress::on_start(const RunStatus& status) {
 TUNEWRIGHT_INLINE void Progress::on_stop(const RunStatus& status, Stop stop) {
   if (in_place && shown_columns > 0) *out << '\r' << std::string(shown_columns, ' ') << '\r';
   say(line(status, false) + " | " + std::string(name(stop)));
+  if (status.unscored > 0) {
+    say(subject(status) + " | " + std::to_string(status.unscored) +
+        " candidates had scores that are no numbers (NaN), so no model told them apart; look for such values in the "
+        "features, and in the weights of the model, which a lower learning_rate keeps small");
+  }
   if (status.as_fast > 0) {
     say(status.task.name + " | " + std::to_string(status.as_fast) +
         " other trials are as fast as the best, as far as measuring can tell; Tuner::confirm measures the fastest in "
@@ -115,6 +120,7 @@ TUNEWRIGHT_INLINE std::string Progress::line(const RunStatus& status, bool with_
     }
   }
   if (status.imprecise > 0) text += " | " + std::to_string(status.imprecise) + " imprecise";
+  if (status.unscored > 0) text += " | " + std::to_string(status.unscored) + " unscored";
   text += " | " + duration(status.elapsed);
   if (const auto left = time_left(status); with_time_left && left) text += ", " + duration(*left) + " left";
   return text;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -59,13 +60,19 @@ class AutoSchedulerPrograms {
   [[nodiscard]] const std::map<std::string, std::size_t>& refusals() const noexcept { return refusals_; }
 
  private:
-  const Task* find_task(const ansor::TaskInfo& info);
+  /// A task of the logs.
+  struct Known {
+    std::optional<Task> task{};  ///< empty for an unknown workload
+    std::uint32_t number = 0;    ///< in the dataset that its last record was appended to
+  };
+  Known& known_of(const AutoSchedulerRecord& record);
+  Known& find_task(const ansor::TaskInfo& info);
 
   std::string device_;
   std::map<std::string, std::shared_ptr<const program::ComputeGraph>> graphs_;
-  std::map<std::string, std::optional<Task>> tasks_;  // by workload key and target
+  std::map<std::string, Known> tasks_;  // by workload key and target
   std::shared_ptr<const ansor::TaskInfo> last_info_;
-  const Task* last_task_ = nullptr;
+  Known* last_known_ = nullptr;  // of `last_info_`
   std::map<std::string, std::size_t> refusals_;
   std::size_t replayed_ = 0;
   features::per_statement::Describer describer_;
@@ -95,12 +102,17 @@ namespace tunewright::data::ansor {
 
 namespace tunewright::data {
 
-TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::task(const AutoSchedulerRecord& record) {
-  if (record.task != last_info_) {
+TUNEWRIGHT_INLINE AutoSchedulerPrograms::Known& AutoSchedulerPrograms::known_of(const AutoSchedulerRecord& record) {
+  if (last_known_ == nullptr || record.task != last_info_) {
+    last_known_ = &find_task(*record.task);
     last_info_ = record.task;
-    last_task_ = find_task(*record.task);
   }
-  return last_task_;
+  return *last_known_;
+}
+
+TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::task(const AutoSchedulerRecord& record) {
+  const std::optional<Task>& task = known_of(record).task;
+  return task ? &*task : nullptr;
 }
 
 TUNEWRIGHT_INLINE std::optional<loops::LoopNest> AutoSchedulerPrograms::lower(const AutoSchedulerRecord& record) {
@@ -128,11 +140,17 @@ TUNEWRIGHT_INLINE void AutoSchedulerPrograms::describe(const AutoSchedulerRecord
 }
 
 TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append_result(const AutoSchedulerRecord& record, Dataset& dataset) {
-  const Task* known = task(record);
+  Known& known = known_of(record);
   const std::string& key = record.task->workload_key;
-  const std::uint32_t number = dataset.task_number(
-      {.name = key, .operator_class = ansor::class_of(key), .flops = known != nullptr ? known->flops : 0, .weight = 1});
-  dataset.add(number, dataset.target_number(device_), to_outcome(record.result));
+  // Logs have millions of records of thousands of tasks, so the dataset is searched only for a task that is not where
+  // its last record went.
+  if (known.number >= dataset.tasks.size() || dataset.tasks[known.number].name != key) {
+    known.number = dataset.task_number({.name = key,
+                                        .operator_class = ansor::class_of(key),
+                                        .flops = known.task ? known.task->flops : 0,
+                                        .weight = 1});
+  }
+  dataset.add(known.number, dataset.target_number(device_), to_outcome(record.result));
 }
 
 TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append(const AutoSchedulerRecord& record, Dataset& dataset) {
@@ -141,11 +159,10 @@ TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append(const AutoSchedulerRecord& 
   append_result(record, dataset);
 }
 
-TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::find_task(const ansor::TaskInfo& info) {
-  const std::string key = info.workload_key + "\n" + info.target;
-  const auto known = tasks_.find(key);
-  if (known != tasks_.end()) return known->second ? &*known->second : nullptr;
-  std::optional<Task>& task = tasks_[key];
+TUNEWRIGHT_INLINE AutoSchedulerPrograms::Known& AutoSchedulerPrograms::find_task(const ansor::TaskInfo& info) {
+  const auto [place, is_new] = tasks_.try_emplace(info.workload_key + "\n" + info.target);
+  if (!is_new) return place->second;
+  std::optional<Task>& task = place->second.task;
   const auto given = graphs_.find(info.workload_key);
   auto graph = given != graphs_.end() ? given->second : nullptr;
   try {
@@ -156,7 +173,7 @@ TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::find_task(const ansor::Task
   } catch (const std::invalid_argument& error) {  // shapes that do not fit together
     ++refusals_[error.what()];
   }
-  return task ? &*task : nullptr;
+  return place->second;
 }
 
 }  // namespace tunewright::data

@@ -134,7 +134,7 @@ class Journal {
 };
 
 /// The fastest valid record of `task` in a journal, if any; `space.decode(task, record->config)` restores its
-/// configuration.
+/// configuration. Reads line by line, so memory does not grow with the journal. Throws as `read_journal` does.
 [[nodiscard]] std::optional<Record> best_record(const std::string& path, const Task& task);
 
 }  // namespace tunewright::data
@@ -142,27 +142,44 @@ class Journal {
 #if TUNEWRIGHT_DEFINES(journal)
 
 #include "tunewright/data/journal_index.hpp"
+#include "tunewright/data/journal_index/line_head.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
 #include "tunewright/data/whole_journal.hpp"
 
-namespace tunewright::data {
+namespace tunewright::data::journal_detail {
 
-TUNEWRIGHT_INLINE JournalContents read_journal(const std::string& path) {
-  JournalContents contents;
+/// Calls use(number from 1, line, whether it has no newline) for each line of a journal. Returns their number; a
+/// missing file has none. Throws `std::runtime_error` if the file exists but cannot be read.
+template <class F>
+std::size_t for_each_line(const std::string& path, const F& use) {
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 && errno == ENOENT) return contents;
+  if (::stat(path.c_str(), &status) != 0 && errno == ENOENT) return 0;
   std::ifstream file(path, std::ios::binary);
   if (!file || S_ISDIR(status.st_mode)) {
     throw std::runtime_error("cannot read journal '" + path +
                              "'; name a readable file, or one that does not exist yet");
   }
+  std::size_t lines = 0;
+  for (std::string line; std::getline(file, line);) use(++lines, std::as_const(line), file.eof());
+  if (file.bad()) {
+    throw std::runtime_error("cannot read journal '" + path + "' beyond line " + std::to_string(lines) +
+                             "; copy it to a disk that works");
+  }
+  return lines;
+}
+
+}  // namespace tunewright::data::journal_detail
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE JournalContents read_journal(const std::string& path) {
+  JournalContents contents;
   std::set<std::uint64_t> described;
-  for (std::string line; std::getline(file, line);) {
-    ++contents.lines;
+  contents.lines = journal_detail::for_each_line(path, [&](std::size_t number, const std::string& line, bool is_cut) {
     if (line.empty()) {
       ++contents.blank;
-      continue;
+      return;
     }
     try {
       if (describes_task(line)) {
@@ -170,17 +187,13 @@ TUNEWRIGHT_INLINE JournalContents read_journal(const std::string& path) {
         if (described.insert(stable_hash(task)).second) contents.tasks.push_back(std::move(task));
       } else {
         contents.records.push_back(from_line(line));
-        contents.record_lines.push_back(contents.lines);
+        contents.record_lines.push_back(number);
       }
     } catch (const std::exception& error) {
-      const bool cut = file.eof();  // the last line has no newline: its writer was killed
-      contents.bad.push_back({contents.lines, cut ? std::string(cut_short) : error.what()});
+      // A last line without a newline is that of a writer that was killed.
+      contents.bad.push_back({number, is_cut ? std::string(cut_short) : error.what()});
     }
-  }
-  if (file.bad()) {
-    throw std::runtime_error("cannot read journal '" + path + "' beyond line " + std::to_string(contents.lines) +
-                             "; copy it to a disk that works");
-  }
+  });
   return contents;
 }
 
@@ -337,11 +350,18 @@ TUNEWRIGHT_INLINE void Journal::warn(const JournalContents& contents) const {
 }
 
 TUNEWRIGHT_INLINE std::optional<Record> best_record(const std::string& path, const Task& task) {
+  const std::uint64_t wanted = stable_hash(task);
   std::optional<Record> best;
-  for (Record& record : read_journal(path).records) {
-    if (record.task != stable_hash(task) || !record.outcome.valid()) continue;
-    if (!best || record.outcome.timing()->median < best->outcome.timing()->median) best = std::move(record);
-  }
+  journal_detail::for_each_line(path, [&](std::size_t, const std::string& line, bool) {
+    const journal_index::LineHead head = journal_index::head_of(line);
+    if (line.empty() || (head.schema != 0 && head.task != wanted)) return;
+    try {
+      Record record = from_line(line);
+      if (record.task != wanted || !record.outcome.valid()) return;
+      if (!best || record.outcome.timing()->median < best->outcome.timing()->median) best = std::move(record);
+    } catch (const std::exception&) {  // no record
+    }
+  });
   return best;
 }
 

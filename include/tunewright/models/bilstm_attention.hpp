@@ -34,7 +34,7 @@ namespace tunewright::models {
 /// Cost:        48 d^2 FLOP per row for the first layer and 72 d^2 for each other; three times that per epoch for fit.
 /// Determinism: bit-identical for equal options and data at any number of threads, with one binary on one kind of
 ///              processor.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for options
+/// Errors:      `std::invalid_argument` as every CostModel, for labels not from 0 to `most_label`, and for options
 ///              out of range.
 /// Deviates:    the paper specifies only three bidirectional layers, two heads and two steps, and its tuner was not
 ///              released; the rest follows its terminology. The model attends to the program's own rows, not to a

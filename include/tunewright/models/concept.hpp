@@ -37,7 +37,8 @@ namespace tunewright {
 /// - The same options, data and seed give bit-identical scores at any number of threads.
 /// - predict is const and may be called from several threads at once; fit may not run beside any other call.
 /// - Both throw std::invalid_argument for sizes that do not match and for a width other than the learned one;
-///   fit also for NaN features. Infinite features are allowed.
+///   fit also for NaN features and for labels that are negative, not finite or above `models::most_label`. Infinite
+///   features are allowed.
 /// Complexity: both linear in the rows; predict should take at most some microseconds per program, because a search
 ///             calls it most.
 template <class M>
@@ -108,6 +109,11 @@ concept PersistentCostModel =
     };
 
 namespace models {
+
+/// The largest label that models learn. Labels are at most 1, but samplers::UncertaintyPingPong teaches how far off
+/// scores are, in any unit. Losses grow with powers of a label, and gains of ranking with 2^y: with the maximum of a
+/// float every score would be NaN, with 64 all sums are finite.
+inline constexpr float most_label = 64;
 
 /// Checks the sizes of a `predict` call. Throws std::invalid_argument.
 void check_predict_sizes(const char* who, const FeatureBatch& x, std::size_t scores);

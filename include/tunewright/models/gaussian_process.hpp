@@ -48,7 +48,7 @@ enum class Kernel : std::uint8_t {
 /// Shapes:      P or n programs, D columns. Units: those of y.
 /// Cost:        fit O(n^3 + n^2 D); predict O(n D) per program, deviation O(n^2); memory O(n^2).
 /// Determinism: bit-identical at any number of threads; the seed draws subsets.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, for options out
+/// Errors:      `std::invalid_argument` as every CostModel, for labels not from 0 to `most_label`, for options out
 ///              of range, and for more than `most_programs` programs unless `draw_when_more`.
 struct GaussianProcess {
   Kernel kernel = Kernel::Matern52;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
@@ -40,7 +39,7 @@ struct BoostingRules;
 ///              depth), about one nanosecond per step.
 /// Determinism: bit-identical for equal options and data at any number of threads; the seed draws the pairs of ranking
 ///              objectives and the shares of programs and columns.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for options
+/// Errors:      `std::invalid_argument` as every CostModel, for labels not from 0 to `most_label`, and for options
 ///              out of range.
 /// Deviates:    from Ansor: histograms instead of exact splits, and 100 rounds instead of up to 10,000 with early
 ///              stopping on the training error, so that training on a thousand programs from scratch after each round
@@ -77,8 +76,8 @@ struct Gbdt {
   /// Throws `std::invalid_argument` for a wrong size of `score` and a width other than the trained one.
   void predict(const FeatureBatch& x, std::span<float> score) const;
 
-  /// Throws `std::invalid_argument` for options out of range, sizes that do not match, labels that are
-  /// negative or not finite, and features that are NaN.
+  /// Throws `std::invalid_argument` for options out of range, sizes that do not match, labels not from 0
+  /// to `most_label`, and features that are NaN.
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     fit_from({}, x, y, group);
   }
@@ -116,6 +115,7 @@ struct Gbdt {
 #include "tunewright/models/gbdt/boosting.hpp"
 #include "tunewright/models/gbdt/embedding.hpp"
 #include "tunewright/models/gbdt/persistence.hpp"
+#include "tunewright/models/labels.hpp"
 
 namespace tunewright::models {
 
@@ -146,14 +146,8 @@ TUNEWRIGHT_INLINE void Gbdt::fit_from(std::span<const float> start, const Featur
     throw std::invalid_argument("models::Gbdt::fit_from: " + std::to_string(start.size()) + " first scores for " +
                                 std::to_string(y.size()) + " programs; give one a program, or none");
   }
-  for (std::size_t p = 0; p < y.size(); ++p) {
-    const bool too_large = objective == gbdt::Objective::Logistic && y[p] > 1;
-    if (!std::isfinite(y[p]) || y[p] < 0 || too_large) {
-      throw std::invalid_argument("models::Gbdt::fit: label " + std::to_string(y[p]) + " of program " +
-                                  std::to_string(p) +
-                                  "; labels are throughput / best of task, 0 for a failed candidate");
-    }
-  }
+  const float most = objective == gbdt::Objective::Logistic ? 1.0F : most_label;
+  for (std::size_t p = 0; p < y.size(); ++p) check_label("models::Gbdt", y[p], p, most);
   if (x.columns() > gbdt::Ensemble::most_columns) {
     throw std::invalid_argument("models::Gbdt::fit: " + std::to_string(x.columns()) +
                                 " columns; at most 65535 are supported");

@@ -16,6 +16,9 @@
 
 namespace tunewright::models {
 
+/// Throws std::invalid_argument unless a label is from 0 to `most`.
+void check_label(const char* who, float label, std::size_t program, float most = most_label);
+
 /// Checks the training data of a network. `y` is (P, heads); with several heads, NaN is an unknown label. Throws
 /// std::invalid_argument.
 void check_lesson(const char* who, const FeatureBatch& x, std::span<const float> y, std::size_t heads,
@@ -41,6 +44,13 @@ void check_head(const char* who, std::size_t head, std::size_t heads);
 
 namespace tunewright::models {
 
+TUNEWRIGHT_INLINE void check_label(const char* who, float label, std::size_t program, float most) {
+  if (label >= 0 && label <= most) return;  // not for NaN
+  throw std::invalid_argument(std::string(who) + "::fit: label " + std::to_string(label) + " of program " +
+                              std::to_string(program) +
+                              "; labels are throughput / best of task, at most 1, 0 for a failed candidate");
+}
+
 TUNEWRIGHT_INLINE void check_lesson(const char* who, const FeatureBatch& x, std::span<const float> y, std::size_t heads,
                                     std::span<const std::uint32_t> group) {
   if (heads > 1 && y.size() % heads != 0) {
@@ -50,10 +60,7 @@ TUNEWRIGHT_INLINE void check_lesson(const char* who, const FeatureBatch& x, std:
   }
   check_fit_sizes(who, x, y.size() / heads, group.size());
   for (std::size_t i = 0; i < y.size(); ++i) {
-    if ((heads > 1 && std::isnan(y[i])) || (std::isfinite(y[i]) && y[i] >= 0)) continue;
-    throw std::invalid_argument(std::string(who) + "::fit: label " + std::to_string(y[i]) + " of program " +
-                                std::to_string(i / heads) +
-                                "; labels are throughput / best of task, 0 for a failed candidate");
+    if (heads == 1 || !std::isnan(y[i])) check_label(who, y[i], i / heads);
   }
   const std::span<const float> values = x.values();
   for (std::size_t i = 0; i < values.size(); ++i) {

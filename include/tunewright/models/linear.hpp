@@ -37,7 +37,7 @@ namespace tunewright::models {
 /// Shapes:      P or n programs, D columns (4,096 at most). Units: those of y.
 /// Cost:        fit O(n D^2 + D^3); predict O(D) per program plus its rows, deviation O(D^2).
 /// Determinism: no threads, no randomness.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, for a negative
+/// Errors:      `std::invalid_argument` as every CostModel, for labels not from 0 to `most_label`, for a negative
 ///              `lambda`, and for more than 4,096 columns.
 struct Linear {
   double lambda = 1e-3;  ///< penalty, at least 0

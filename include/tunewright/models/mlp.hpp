@@ -31,7 +31,7 @@ namespace tunewright::models {
 /// Cost:        fit 6 (D + hidden) hidden FLOP per row and 12 hidden^2 per program in each epoch; predict a third.
 /// Determinism: bit-identical for equal options and data at any number of threads, with one binary on one kind of
 ///              processor.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for options
+/// Errors:      `std::invalid_argument` as every CostModel, for labels not from 0 to `most_label`, and for options
 ///              out of range.
 /// Deviates:    trains at least `training.least_steps` steps, because epochs alone are too few for a few hundred
 ///              programs. Inputs are clipped at four times the largest training value.

@@ -37,7 +37,7 @@ namespace tunewright::models {
 /// Cost:        some 8 MFLOP per program and epoch with 4 statements and 8 movements; predict a third.
 /// Determinism: bit-identical for equal options and data at any number of threads, with one binary on one kind of
 ///              processor.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, for options out
+/// Errors:      `std::invalid_argument` as every CostModel, for labels not from 0 to `most_label`, for options out
 ///              of range, and for rows without columns of both kinds.
 /// Deviates:    prediction normalises by running statistics; the released code never leaves training mode, so its
 ///              scores depend on the other programs of a batch. The paper's figure has one more layer in each branch

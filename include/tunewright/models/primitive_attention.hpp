@@ -34,7 +34,7 @@ namespace tunewright::models {
 /// Cost:        some 3.6 MFLOP per row and epoch; predict a third.
 /// Determinism: bit-identical for equal options and data at any number of threads, with one binary on one kind of
 ///              processor.
-/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for options
+/// Errors:      `std::invalid_argument` as every CostModel, for labels not from 0 to `most_label`, and for options
 ///              out of range.
 /// Deviates:    inputs are divided by their largest magnitude, in TLP they are not scaled. Programs are not padded; TLP
 ///              pads to 25 (CPU) or 40 (GPU) rows with zeros, which take part in attention and score. TLP takes

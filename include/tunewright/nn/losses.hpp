@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -18,13 +19,17 @@ namespace tunewright::nn {
 /// Losses of one list of n programs; each adds dL/ds to `gradient` and returns L.
 namespace losses {
 
-/// Positions by descending value; equal values keep their order.
+/// Positions by descending value; equal values keep their order. NaN, the score of a network whose weights diverged,
+/// comes last: sorting needs an order of all values.
 template <class T>
 [[nodiscard]] std::vector<std::uint32_t> descending(std::span<const T> value) {
   std::vector<std::uint32_t> order(value.size());
   std::iota(order.begin(), order.end(), 0U);
+  const auto key = [&](std::uint32_t i) {
+    return std::isnan(value[i]) ? -std::numeric_limits<T>::infinity() : value[i];
+  };
   std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return value[a] != value[b] ? value[a] > value[b] : a < b; });
+            [&](std::uint32_t a, std::uint32_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
   return order;
 }
 

@@ -38,10 +38,20 @@ inline constexpr auto measurer = []<class R>(Of<R>, auto&... a) -> decltype(R::s
   R::set_measurer(a...);
 };
 
+/// The policy of a slot that is not given to a tuner.
+template <class Policy>
+[[nodiscard]] Policy by_default() {
+  static_assert(std::default_initializable<Policy>,
+                "recipe: the policy of a slot has no default constructor; give it to the tuner by the name of its "
+                "slot, as in Tuner<Recipe> tuner{{.model = Model(8)}}, or give each of its options a default "
+                "(docs/recipes.md)");
+  if constexpr (std::default_initializable<Policy>) return Policy();
+}
+
 /// The default policy after applying setting `set`, one of the above, if the recipe has it.
 template <class Recipe, class Policy, class Space, class Set>
 [[nodiscard]] Policy applied(const Space& space, Set set) {
-  Policy policy{};
+  Policy policy = by_default<Policy>();
   if constexpr (std::invocable<Set, Of<Recipe>, Policy&, const Space&>)
     set(Of<Recipe>{}, policy, space);
   else if constexpr (std::invocable<Set, Of<Recipe>, Policy&>)

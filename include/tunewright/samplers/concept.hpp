@@ -88,7 +88,8 @@ concept IndifferentSampler = requires { requires X::is_indifferent; };
 
 namespace samplers {
 
-/// Throws `std::logic_error` unless `chosen` has at most `n` distinct positions in a pool of `pool` candidates.
+/// Throws `std::logic_error` unless `chosen` has at most `n` distinct positions in a pool of `pool` candidates, and at
+/// least one if neither number is 0: an empty batch would end the search as if the space were used up.
 void check_selection(std::span<const std::size_t> chosen, std::size_t pool, std::size_t n);
 
 }  // namespace samplers
@@ -107,6 +108,10 @@ TUNEWRIGHT_INLINE void check_selection(std::span<const std::size_t> chosen, std:
   if (chosen.size() > n) {
     throw std::logic_error("the sampler chose " + std::to_string(chosen.size()) + " candidates where at most " +
                            std::to_string(n) + " were asked for");
+  }
+  if (chosen.empty() && n > 0 && pool > 0) {
+    throw std::logic_error("the sampler chose none of " + std::to_string(pool) +
+                           " candidates; its select must return at least 1 position of a pool that has one");
   }
   std::vector<bool> taken(pool);
   for (const std::size_t index : chosen) {

@@ -14,6 +14,7 @@
 #include "tunewright/core/feature_rows.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/scaled_count.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/samplers/concept.hpp"
 #include "tunewright/samplers/points.hpp"
 #include "tunewright/samplers/pool.hpp"
@@ -126,7 +127,7 @@ struct UncertaintyPingPong {
     for (const std::size_t l : described_positions(labelled)) {
       if (labelled.predicted.empty() || labelled.y.empty() || !std::isfinite(labelled.predicted[l])) continue;
       taught.append_program(labelled.x.program(l));
-      seen.push_back(std::abs(labelled.y[l] - labelled.predicted[l]));
+      seen.push_back(std::min(std::abs(labelled.y[l] - labelled.predicted[l]), models::most_label));
       task.push_back(labelled.task_of(l));
     }
     if (seen.size() >= least_errors) {

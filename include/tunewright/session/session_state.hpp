@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/reason_counts.hpp"
@@ -20,11 +21,12 @@ namespace tunewright {
 struct SessionState {
   Task task;
   std::uint64_t task_hash;
-  std::string compiler{};   ///< as the measurer identifies it
-  DescribedRows ranked{};   ///< rows ranked by the current `ask`
-  DescribedRows asked{};    ///< rows of candidates that were asked for or measured, and not told yet
-  Seconds untold_best{0};   ///< best latency measured and not told yet; 0: none
-  ReasonCounts rejected{};  ///< by the filter
+  std::string compiler{};    ///< as the measurer identifies it
+  DescribedRows ranked{};    ///< rows ranked by the current `ask`
+  DescribedRows asked{};     ///< rows of candidates that were asked for or measured, and not told yet
+  Seconds untold_best{0};    ///< best latency measured and not told yet; 0: none
+  ReasonCounts rejected{};   ///< by the filter
+  std::size_t unscored = 0;  ///< described candidates whose score was NaN
   unsigned round = 0;
 
   explicit SessionState(const Task& searched);
@@ -41,6 +43,9 @@ void check_asked(std::size_t candidates);
 /// Throws `std::invalid_argument`, because the space has no configuration for `task`.
 [[noreturn]] void refuse_empty_space(const Task& task);
 
+/// Number of programs of `x` with rows whose `score` is NaN.
+[[nodiscard]] std::size_t count_unscored(const FeatureBatch& x, std::span<const float> score);
+
 /// The keys of `known` and `more`.
 [[nodiscard]] KeySet joined(const KeySet& known, std::span<const std::uint64_t> more);
 
@@ -51,6 +56,7 @@ void check_asked(std::size_t candidates);
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include <cmath>
 #include <stdexcept>
 
 namespace tunewright {
@@ -69,6 +75,12 @@ TUNEWRIGHT_INLINE void check_asked(std::size_t candidates) {
 TUNEWRIGHT_INLINE void refuse_empty_space(const Task& task) {
   throw std::invalid_argument("the search space gave no feasible configuration for task '" + task.name +
                               "'; check its shapes against the space, or loosen the limits of the target");
+}
+
+TUNEWRIGHT_INLINE std::size_t count_unscored(const FeatureBatch& x, std::span<const float> score) {
+  std::size_t count = 0;
+  for (std::size_t p = 0; p < score.size(); ++p) count += std::isnan(score[p]) && !x.program(p).empty() ? 1U : 0U;
+  return count;
 }
 
 TUNEWRIGHT_INLINE KeySet joined(const KeySet& known, std::span<const std::uint64_t> more) {

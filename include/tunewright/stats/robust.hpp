@@ -16,6 +16,7 @@
 /// Statistics of timings. Interference only adds time and comes in bursts, which distort means and standard deviations;
 /// the median and the deviation around it ignore up to half of the values. The minimum is not used: it decreases with
 /// the number of repeats, which would favour candidates measured more often, and a single clock glitch determines it.
+/// NaN has no place among other values: all functions throw `std::invalid_argument` for it.
 namespace tunewright::stats {
 
 /// Middle value; the mean of the two middle ones for an even count. Throws `std::invalid_argument` for no values.
@@ -64,10 +65,29 @@ struct MedianInterval {
 
 #if TUNEWRIGHT_DEFINES(core)
 
+namespace tunewright::stats::robust_detail {
+
+/// Throws `std::invalid_argument` if there is no value or one is NaN. `what` is the question, for messages.
+inline void check_values(const char* what, std::span<const double> values) {
+  if (values.empty()) throw std::invalid_argument(std::string(what) + " of 0 values was asked for; give at least 1");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isnan(values[i])) continue;
+    throw std::invalid_argument(std::string(what) + " was asked for, but value " + std::to_string(i) + " of " +
+                                std::to_string(values.size()) + " is not a number (NaN); leave it out");
+  }
+}
+
+/// Infinities are at no distance from themselves, where their difference is NaN.
+[[nodiscard]] inline double distance(double value, double middle) {
+  return value == middle ? 0 : std::abs(value - middle);
+}
+
+}  // namespace tunewright::stats::robust_detail
+
 namespace tunewright::stats {
 
 TUNEWRIGHT_INLINE double median(std::vector<double> values) {
-  if (values.empty()) throw std::invalid_argument("the median of 0 values was asked for; give at least 1");
+  robust_detail::check_values("the median", values);
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
@@ -78,11 +98,12 @@ TUNEWRIGHT_INLINE double median_absolute_deviation(std::span<const double> value
   const double middle = median(values);
   std::vector<double> distances;
   distances.reserve(values.size());
-  for (const double value : values) distances.push_back(std::abs(value - middle));
+  for (const double value : values) distances.push_back(robust_detail::distance(value, middle));
   return median(std::move(distances));
 }
 
 TUNEWRIGHT_INLINE MedianAndDeviation median_and_deviation(std::span<double> values) {
+  robust_detail::check_values("the median", values);
   const std::size_t n = values.size();
   constexpr std::size_t few = 64;
   if (n > few) {
@@ -100,7 +121,6 @@ TUNEWRIGHT_INLINE MedianAndDeviation median_and_deviation(std::span<double> valu
     for (std::size_t i = 0; i < n; ++i) sorted[rank[i]] = values[i];
     std::copy_n(sorted.begin(), n, values.begin());
   }
-  if (n == 0) throw std::invalid_argument("the median of 0 values was asked for; give at least 1");
   const auto middle_of = [n](double below, double at) { return n % 2 == 1 ? at : 0.5 * (below + at); };
   const double middle = middle_of(values[(n - 1) / 2], values[n / 2]);
   // The distances ascend to the left and to the right of the middle.
@@ -108,14 +128,15 @@ TUNEWRIGHT_INLINE MedianAndDeviation median_and_deviation(std::span<double> valu
   double below = 0, at = 0;
   for (std::size_t i = 0; i <= n / 2; ++i) {
     below = at;
-    const bool goes_left = left > 0 && (right == n || middle - values[left - 1] < values[right] - middle);
-    at = goes_left ? middle - values[--left] : values[right++] - middle;
+    const bool goes_left = left > 0 && (right == n || robust_detail::distance(values[left - 1], middle) <
+                                                          robust_detail::distance(values[right], middle));
+    at = robust_detail::distance(goes_left ? values[--left] : values[right++], middle);
   }
   return {middle, middle_of(below, at)};
 }
 
 TUNEWRIGHT_INLINE double quantile(std::vector<double> values, double level) {
-  if (values.empty()) throw std::invalid_argument("a quantile of 0 values was asked for; give at least 1");
+  robust_detail::check_values("a quantile", values);
   if (!(level >= 0 && level <= 1)) {
     throw std::invalid_argument("quantile level " + std::to_string(level) + " is not a share; give a value in [0, 1]");
   }
@@ -129,7 +150,7 @@ TUNEWRIGHT_INLINE double quantile(std::vector<double> values, double level) {
 }
 
 TUNEWRIGHT_INLINE MedianInterval median_interval(std::vector<double> values, double confidence) {
-  if (values.empty()) throw std::invalid_argument("a median interval of 0 values was asked for; give at least 1");
+  robust_detail::check_values("a median interval", values);
   if (!(confidence > 0 && confidence < 1)) {
     throw std::invalid_argument("confidence " + std::to_string(confidence) +
                                 " is not a probability; give a value in (0, 1)");

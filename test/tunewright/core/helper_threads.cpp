@@ -3,42 +3,20 @@
 
 #include <doctest/doctest.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <fstream>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "support/address_space.hpp"
+
 using namespace tunewright;
 using namespace std::chrono_literals;
-
-namespace {
-
-// Sanitizers take address space for each thread, and end the program if there is none.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool limits_address_space = false;
-#elif defined(__has_feature)
-constexpr bool limits_address_space = !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
-#else
-constexpr bool limits_address_space = true;
-#endif
-
-/// Limits the address space of this process to what it has and room for the stacks of few threads.
-void leave_room_for_few_threads() {
-  rlim_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
-  const rlimit limit{bytes, bytes};
-  if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(4);
-}
-
-}  // namespace
 
 TEST_CASE("every helper works once for each start, and sees what the caller wrote before") {
   for (const HelperThreads::Watch watch : {HelperThreads::Watch{0ns, 0ns}, HelperThreads::Watch{1ms, 1ms}}) {
@@ -111,13 +89,13 @@ TEST_CASE("helpers have stack for the temporaries of a kernel, whatever the syst
 }
 
 TEST_CASE("where the system has no threads for all helpers, those that started end, and the caller is told") {
-  if (!limits_address_space) {
+  if (!support::limits_address_space) {
     MESSAGE("skipped: a sanitizer needs the address space");
     return;
   }
   const pid_t process = ::fork();
   if (process == 0) {
-    leave_room_for_few_threads();
+    support::leave_room_for(rlim_t{64} << 20);  // for the stacks of few threads
     int status = 1;
     try {
       HelperThreads helpers(1000, {0ns, 0ns}, [](unsigned) {});

@@ -46,6 +46,18 @@ TEST_CASE("how precise measurements were is told, and what to do where finalists
   CHECK(out.str().find("Tuner::confirm") != std::string::npos);
 }
 
+TEST_CASE("candidates that no score told apart are counted, and what to look for is told at the end") {
+  RunStatus status = half_way();
+  std::ostringstream out;
+  Progress progress{.out = &out, .in_place = false};
+  progress.on_stop(status, Stop::Trials);
+  CHECK(out.str().find("NaN") == std::string::npos);
+  status.unscored = 512;
+  CHECK(Progress::line(status).find(" | 512 unscored | 50 s") != std::string::npos);
+  progress.on_stop(status, Stop::Trials);
+  CHECK(out.str().find("matmul | 512 candidates had scores that are no numbers (NaN)") != std::string::npos);
+}
+
 TEST_CASE("before the first valid trial there is no best and no estimate") {
   RunStatus status;
   status.task.name = "conv";

@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +17,7 @@
 #include <utility>
 #include <variant>
 
+#include "support/address_space.hpp"
 #include "support/refusal.hpp"
 #include "support/small_table.hpp"
 #include "support/temporary_folder.hpp"
@@ -310,9 +314,38 @@ TEST_CASE("the best schedule of a task can be replayed from its journal") {
   journal.append(record(toy::task(), {7, 4, 5, 2}));
   journal.append(record(toy::task(), {3, 4, 5, 3}));
   journal.append(record(toy::task(), {1, 1, 1, 1}));
+  append_text(path, "\n" + data::to_line(toy::task()) + "\nno record\n");
   const auto best = data::best_record(path, toy::task());
   REQUIRE(best);
   CHECK(toy::Space{}.decode(toy::task(), best->config) == toy::Tiles{3, 4, 5, 3});
+}
+
+TEST_CASE("the best of a journal is found in memory for a few of its records") {
+  if (!support::limits_address_space) {
+    MESSAGE("skipped: a sanitizer needs the address space");
+    return;
+  }
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  {
+    std::ofstream file(path, std::ios::binary);
+    for (int i = 0; i < 128; ++i) {
+      Record slow = record(toy::task(), {7, 4, 5, 2});
+      slow.config.assign(std::size_t{1} << 20, 'c');
+      file << data::to_line(slow) << '\n';
+    }
+    file << data::to_line(record(toy::task(), {3, 4, 5, 3})) << '\n';
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    support::leave_room_for(rlim_t{32} << 20);
+    const auto best = data::best_record(path, toy::task());
+    ::_exit(best && best->config == toy::Space().encode({3, 4, 5, 3}) ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("records of a published table written as a journal are the trials a tuner goes on from") {

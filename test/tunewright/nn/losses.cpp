@@ -119,6 +119,12 @@ TEST_CASE("large scores stay finite") {
   }
 }
 
+TEST_CASE("scores that are no numbers rank last, in their order") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> score{nan, 1, nan, 2, -3};
+  CHECK(nn::losses::descending(std::span<const double>(score)) == std::vector<std::uint32_t>{3, 1, 4, 0, 2});
+}
+
 TEST_CASE("gradients against finite differences") {
   std::vector<double> score{0.3, -0.7, 1.1, 0.9, -0.2, 2.0, 0.1};
   const std::vector<double> y{0.5, 0.2, 0.9, 1.0, 0.2, 0.0, 0.7};

@@ -131,6 +131,15 @@ TEST_CASE("what was not predicted taught nothing about errors") {
   CHECK(value == std::vector<float>{0.25F, 0.5F, 0});
 }
 
+TEST_CASE("an error of a model that is lost is the largest label that a predictor of errors takes") {
+  const Known known(1e30F);
+  Rng rng(1);
+  std::vector<float> value(2);
+  PingPong{.least_errors = 8}.guide(toy::OpenBook{}, known.labelled(), rng)(toy::programs({{0.9F, 3}, {0.1F, 7}}),
+                                                                            value);
+  CHECK(value == std::vector<float>{64, 0.5F});
+}
+
 TEST_CASE("the random share is drawn from what is not considered") {
   // A pong over the best 2 by score; one of four trials in all is random, the third.
   const FeatureBatch x = toy::programs({{1, 1}, {2, 2}, {3, 3}, {4, 4}});

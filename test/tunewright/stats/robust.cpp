@@ -86,3 +86,29 @@ TEST_CASE("quantiles and intervals of nothing, or at no share, are refused") {
   CHECK_THROWS_AS(static_cast<void>(stats::quantile({}, 0.5)), std::invalid_argument);
   CHECK_THROWS_AS(static_cast<void>(stats::median_interval({})), std::invalid_argument);
 }
+
+TEST_CASE("what is not a number has no place in an order: it is refused, few values or many") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> few{2, nan, 1}, many(100, 1.0);
+  many[70] = nan;
+  const std::vector<double> values = few;
+  CHECK_THROWS_WITH_AS(static_cast<void>(stats::median_and_deviation(few)),
+                       "the median was asked for, but value 1 of 3 is not a number (NaN); leave it out",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(stats::median_and_deviation(many)), doctest::Contains("value 70 of 100"),
+                       std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(stats::median(values)), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(stats::median_absolute_deviation(values)), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(stats::quantile(values, 0.5)), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(stats::median_interval(values)), std::invalid_argument);
+}
+
+TEST_CASE("infinities are values, at no distance from themselves") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> values{1, infinity, infinity};
+  CHECK(stats::median(std::vector<double>{1, infinity, 2}) == 2);
+  CHECK(stats::median_absolute_deviation(values) == 0);  // of infinity, 0 and 0
+  const stats::MedianAndDeviation of = stats::median_and_deviation(values);
+  CHECK(of.median == infinity);
+  CHECK(of.deviation == 0);
+}
