@@ -21,16 +21,13 @@
 // each, else over seeds alone, from 3 of them on; `study::bootstrap` says how, and what intervals of few tasks are
 // worth.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <regex>
 #include <set>
 #include <span>
@@ -39,84 +36,16 @@
 #include <utility>
 #include <vector>
 
+#include "study_results.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/study/intervals.hpp"
 
 namespace {
 
+using tunewright::study::Counters;
+using tunewright::study::Difference;
 using tunewright::study::Interval;
-
-/// Values of one counter: one a seed, and, where they are known, those of each task and seed that it is the mean of.
-struct Samples {
-  std::vector<double> values;
-  std::map<std::string, std::vector<double>> tasks;
-
-  [[nodiscard]] Interval interval() const {
-    if (known_) return *known_;
-    std::vector<std::vector<double>> all;
-    for (const auto& [task, of_seeds] : tasks) all.push_back(of_seeds);
-    if (all.empty()) all.push_back(values);
-    const bool finite = std::all_of(all.begin(), all.end(), [](const auto& one) {
-      return std::all_of(one.begin(), one.end(), [](double value) { return std::isfinite(value); });
-    });
-    known_ = finite && (all.size() > 1 || all[0].size() > 2)
-                 ? tunewright::study::mean_over_tasks(all, tunewright::Rng(1))
-                 : without_interval(all);
-    return *known_;
-  }
-
- private:
-  static Interval without_interval(const std::vector<std::vector<double>>& all) {
-    double sum = 0;
-    for (const std::vector<double>& of_seeds : all) {
-      double of_task = 0;
-      for (const double value : of_seeds) of_task += value / static_cast<double>(of_seeds.size());
-      sum += of_task / static_cast<double>(all.size());
-    }
-    return {sum, sum, sum};
-  }
-  mutable std::optional<Interval> known_;  // draws take a while, and tables and figures share them
-};
-
-using Counters = std::map<std::string, Samples>;
-
-struct Study {
-  std::vector<std::pair<std::string, std::vector<std::string>>> recipes;  // by data set, as they ran
-  std::map<std::pair<std::string, std::string>, Counters> results;        // by data set and recipe
-  std::set<std::string> counters;
-  std::set<std::string> pools;  // data sets that are made of others
-  std::vector<std::string> errors;
-  std::string options, date;
-};
-
-// The last of several lines about one run counts; runs that the JSON does not tell of are left out.
-void read_tasks(const std::filesystem::path& folder, Study& study) {
-  if (!std::filesystem::is_directory(folder)) return;
-  std::map<std::pair<std::pair<std::string, std::string>, std::uint64_t>, nlohmann::json> runs;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with("tasks.") || !name.ends_with(".jsonl")) continue;
-    std::ifstream lines(entry.path());
-    std::size_t number = 0;
-    for (std::string line; std::getline(lines, line);) {
-      ++number;
-      if (line.empty()) continue;
-      const nlohmann::json run = nlohmann::json::parse(line, nullptr, false);
-      if (run.is_discarded()) {  // half a line of a study that was killed, or a number that JSON has not
-        std::fprintf(stderr, "%s:%zu is left out: no JSON\n", entry.path().c_str(), number);
-        continue;
-      }
-      runs[{{run.at("data"), run.at("subject")}, run.at("seed")}] = run.at("counters");
-    }
-  }
-  for (const auto& [run, counters] : runs) {
-    const auto result = study.results.find(run.first);
-    if (result == study.results.end()) continue;
-    for (const auto& [counter, tasks] : counters.items())
-      for (const auto& [task, value] : tasks.items())
-        result->second[counter].tasks[task].push_back(value.get<double>());
-  }
-}
+using tunewright::study::StudyResults;
 
 std::string compact(double value) {
   char text[32];
@@ -124,89 +53,13 @@ std::string compact(double value) {
   return text;
 }
 
-Study read(const std::string& path) {
-  const auto json = nlohmann::json::parse(std::ifstream(path));
-  Study study;
-  study.options = json.at("context").value("options", "");
-  study.date = json.at("context").value("date", "").substr(0, 10);
-  for (const auto& run : json.at("benchmarks")) {
-    const std::string name = run.at("name");
-    const std::size_t first = name.find('/');
-    const std::size_t second = first == std::string::npos ? first : name.find("/seed:", first + 1);
-    if (second == std::string::npos) throw std::runtime_error(path + ": no recipe, data and seed in " + name);
-    if (run.value("error_occurred", false)) {
-      study.errors.push_back(name + ": " + run.value("error_message", ""));
-      continue;
-    }
-    const std::string recipe = name.substr(0, first), data = name.substr(first + 1, second - first - 1);
-    static const std::set<std::string> not_counters{"family_index", "per_family_instance_index",
-                                                    "repetitions",  "repetition_index",
-                                                    "threads",      "iterations",
-                                                    "real_time",    "cpu_time"};
-    if (study.results.find({data, recipe}) == study.results.end()) {
-      if (study.recipes.empty() || study.recipes.back().first != data) {
-        std::size_t known = 0;
-        while (known < study.recipes.size() && study.recipes[known].first != data) ++known;
-        if (known == study.recipes.size()) study.recipes.emplace_back(data, std::vector<std::string>{});
-      }
-      for (auto& [of, names] : study.recipes)
-        if (of == data) names.push_back(recipe);
-    }
-    Counters& counters = study.results[{data, recipe}];
-    for (const auto& [key, value] : run.items()) {
-      if (!value.is_number() || not_counters.contains(key)) continue;
-      counters[key].values.push_back(value.get<double>());
-      study.counters.insert(key);
-    }
-  }
-  return study;
-}
-
-/// Data sets of which the name matches `pattern`, as one called `name`; nothing where there is no such data set. Tasks
-/// of different data sets are different tasks.
-void add_pool(Study& study, const std::string& name, const std::regex& pattern) {
-  std::vector<std::string> sets, recipes;
-  for (const auto& [data, of_set] : study.recipes) {
-    if (study.pools.contains(data) || !std::regex_match(data, pattern)) continue;
-    if (sets.empty()) recipes = of_set;
-    sets.push_back(data);
-    std::erase_if(recipes, [&, known = &of_set](const std::string& recipe) {
-      return std::find(known->begin(), known->end(), recipe) == known->end();
-    });
-  }
-  if (sets.empty()) return;
-  for (const std::string& recipe : recipes) {
-    Counters& pooled = study.results[{name, recipe}];
-    for (const std::string& data : sets)
-      for (const auto& [counter, samples] : study.results.at({data, recipe}))
-        for (const auto& [task, values] : samples.tasks) {
-          pooled[counter].tasks[data + "/" + task] = values;
-          pooled[counter].values = samples.values;
-        }
-  }
-  study.recipes.emplace_back(name, std::move(recipes));
-  study.pools.insert(name);
-}
-
 std::string with_interval(const Interval& interval) {
   if (interval.low == interval.high) return compact(interval.value);
   return compact(interval.value) + " [" + compact(interval.low) + ", " + compact(interval.high) + "]";
 }
 
-/// A comparison of two recipes that a study's pools ask for.
-struct Difference {
-  std::string name, of, less, counter;
-};
-
-/// What is paired with a recipe: itself with another name before the "@"; nothing where it is not the one of `of`.
-std::optional<std::string> partner(const std::string& recipe, const Difference& difference) {
-  const std::size_t at = std::min(recipe.find('@'), recipe.size());
-  if (recipe.substr(0, at) != difference.of) return std::nullopt;
-  return difference.less + recipe.substr(at);
-}
-
 /// Rows of a table: nothing where one of both is missing, or where tasks or seeds are not the same.
-void write_difference(const Study& study, const Difference& difference, const std::string& data,
+void write_difference(const StudyResults& study, const Difference& difference, const std::string& data,
                       const std::vector<std::string>& recipes, std::ostream& out) {
   for (const std::string& recipe : recipes) {
     const auto other = partner(recipe, difference);
@@ -216,13 +69,7 @@ void write_difference(const Study& study, const Difference& difference, const st
     const Counters& first = study.results.at({data, recipe});
     const auto of = first.find(difference.counter), less = second->second.find(difference.counter);
     if (of == first.end() || less == second->second.end()) continue;
-    std::vector<std::vector<double>> ours, theirs;
-    for (const auto& [task, values] : of->second.tasks) {
-      const auto same = less->second.tasks.find(task);
-      if (same == less->second.tasks.end() || same->second.size() != values.size()) continue;
-      ours.push_back(values);
-      theirs.push_back(same->second);
-    }
+    const auto [ours, theirs] = tunewright::study::paired(of->second, less->second);
     if (ours.size() < 2) continue;
     const std::size_t at = std::min(recipe.find('@'), recipe.size() - 1);
     out << "| " << data << " | " << difference.name << " | " << recipe.substr(at + 1) << " | " << ours.size() << " | "
@@ -230,7 +77,7 @@ void write_difference(const Study& study, const Difference& difference, const st
   }
 }
 
-void write_tables(const Study& study, const std::string& title, const std::vector<Difference>& differences,
+void write_tables(const StudyResults& study, const std::string& title, const std::vector<Difference>& differences,
                   std::ostream& out) {
   out << "# " << title << "\n\nMean and 95 % interval over tasks and seeds; " << study.date;
   if (!study.options.empty()) out << "; `" << study.options << "`";
@@ -274,7 +121,7 @@ struct Curve {
 };
 
 // Blocks of rows "x mean low high mean low high...", in the order of study.counters; curves by (data, recipe).
-std::map<std::string, std::vector<Curve>> write_data(const Study& study, std::ostream& out) {
+std::map<std::string, std::vector<Curve>> write_data(const StudyResults& study, std::ostream& out) {
   std::map<std::string, std::vector<Curve>> curves;
   std::size_t block = 0;
   for (const auto& [data, recipes] : study.recipes) {
@@ -308,8 +155,8 @@ std::map<std::string, std::vector<Curve>> write_data(const Study& study, std::os
   return curves;
 }
 
-void write_script(const Study& study, const std::string& name, const std::map<std::string, std::vector<Curve>>& curves,
-                  std::ostream& out) {
+void write_script(const StudyResults& study, const std::string& name,
+                  const std::map<std::string, std::vector<Curve>>& curves, std::ostream& out) {
   const std::string wanted = study.counters.contains("pairwise_accuracy") || study.counters.empty()
                                  ? "pairwise_accuracy"
                                  : *study.counters.begin();
@@ -354,7 +201,7 @@ int main(int argc, char** argv) {
     const std::filesystem::path out = words.front();
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::string name = std::filesystem::path(words[i]).stem().string();
-      Study study = read(words[i]);
+      StudyResults study = tunewright::study::read_study(words[i]);
       read_tasks(out / name, study);
       std::vector<Difference> differences;
       if (const auto of_study = pools.find(name); of_study != pools.end()) {

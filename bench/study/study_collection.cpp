@@ -243,16 +243,19 @@ void add_labels(const study::Options& options, const std::vector<Cell>& all, std
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(
-      argc, argv,
-      {.name = "collection", .seeds = 3, .folders = {study::collection_folder}, .options = {"records=200", "only="}},
-      [](const study::Study& study) {
-        const study::Options& options = study.options();
-        const std::vector<Cell> all = cells(options.data / study::collection_folder);
-        const std::string only = options.text("only");
-        for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
-          if (only != "labels") add_models(options, all, seed);
-          if (only != "models") add_labels(options, all, seed);
-        }
-      });
+  return study::run(argc, argv,
+                    {.name = "collection",
+                     .seeds = 3,
+                     .folders = {study::collection_folder},
+                     .options = {"records=200", "only="},
+                     .choosing = {"only"}},
+                    [](const study::Study& study) {
+                      const study::Options& options = study.options();
+                      const std::vector<Cell> all = cells(options.data / study::collection_folder);
+                      const std::string only = options.text("only");
+                      for (const std::uint64_t seed : options.all_seeds()) {
+                        if (only != "labels") add_models(options, all, seed);
+                        if (only != "models") add_labels(options, all, seed);
+                      }
+                    });
 }

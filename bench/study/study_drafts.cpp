@@ -174,7 +174,7 @@ int main(int argc, char** argv) {
                       const study::Options& options = study.options();
                       for (const char* device : {"V100", "K80"})
                         for (const bool first : {false, true})
-                          for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
+                          for (const std::uint64_t seed : options.all_seeds())
                             for (const std::string& recipe : recipes) add(recipe, {device, first}, seed, options);
                     });
 }

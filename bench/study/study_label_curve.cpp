@@ -225,7 +225,6 @@ int main(int argc, char** argv) {
                     {.name = "label_curve", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {"records=500"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
-                      for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
-                        add_curve(options, seed);
+                      for (const std::uint64_t seed : options.all_seeds()) add_curve(options, seed);
                     });
 }

@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
                       const study::Options& options = study.options();
                       const study::Selection drawn{.records = options.number("records"), .tasks = options.tasks};
                       const study::Selection first{.records = 128, .first = true, .tasks = options.tasks};
-                      for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
+                      for (const std::uint64_t seed : options.all_seeds()) {
                         for (const study::Selection& selection : {drawn, first}) {
                           for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
                             add_all({"gpu", split, selection}, seed, options);

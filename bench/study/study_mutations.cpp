@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
                       const study::Options& options = study.options();
                       const bench::Operators chosen = bench::chosen_operators(options);
                       if (options.number("programs") == 0) throw std::invalid_argument("--programs=0: give at least 1");
-                      for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
+                      for (const std::uint64_t seed : options.all_seeds())
                         study::add_of_tasks(options, "unguided", options.text("operators"), seed,
                                             [=](benchmark::State&) { return measured(options, chosen, seed); });
                     });

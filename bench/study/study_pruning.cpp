@@ -234,7 +234,7 @@ int main(int argc, char** argv) {
       {.name = "pruning", .seeds = 5, .folders = {"roller-tvm-logs"}, .options = {"records=120", "min_records=48"}},
       [](const study::Study& study) {
         const study::Options& options = study.options();
-        for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
+        for (const std::uint64_t seed : options.all_seeds()) {
           for (const char* half : {"choose", "judge"})
             for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
               add_all({half, "gpu", split}, seed, options);

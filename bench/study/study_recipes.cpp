@@ -178,7 +178,8 @@ int main(int argc, char** argv) {
       {.name = "recipes",
        .seeds = 25,
        .folders = {"kernel-tuner-hub"},
-       .options = {"set=judge", "cap", "history=1000", "batch=4"}},
+       .options = {"set=judge", "cap", "history=1000", "batch=4"},
+       .choosing = {"set"}},
       [](study::Study& study) {
         const study::Options& options = study.options();
         const auto histories =

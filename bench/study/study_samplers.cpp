@@ -33,6 +33,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -292,9 +293,9 @@ void add_single(const study::Options& options, const std::vector<Recipe>& recipe
   };
   static Shared shared;
   static std::map<std::string, std::map<std::string, Counters>> of_group;  // by recipe, group and seed, then by source
-  std::vector<std::string> groups;
+  std::map<std::string, std::size_t> groups;                               // sources of each
   for (const Source& source : sources) {
-    if (std::find(groups.begin(), groups.end(), source.group) == groups.end()) groups.push_back(source.group);
+    ++groups[source.group];
     for (const Recipe& recipe : recipes) {
       study::add(recipe.name(), source.name, seed, [=](benchmark::State& state) {
         const std::string key = source.name + std::to_string(seed);
@@ -311,11 +312,16 @@ void add_single(const study::Options& options, const std::vector<Recipe>& recipe
       });
     }
   }
-  for (const std::string& group : groups) {
+  for (const auto& [group, count] : groups) {
     for (const Recipe& recipe : recipes) {
-      study::add_of_tasks(options, recipe.name(), "mean_of_" + group, seed, [=](benchmark::State&) {
+      study::add_of_tasks(options, recipe.name(), "mean_of_" + group, seed, [=, group = group, count = count](auto&) {
         study::TaskCounters counters;
         const auto key = [&](const std::string& name) { return name + group + std::to_string(seed); };
+        // OUT would keep the mean of those that a filter left, or that did not fail.
+        if (const std::size_t known = of_group[key(recipe.name())].size(); known < count) {
+          throw std::runtime_error(std::to_string(known) + " of " + std::to_string(count) +
+                                   " data sets have a result; run all of them for their mean");
+        }
         for (const auto& [source, of_source] : of_group[key(recipe.name())])
           for (const auto& [name, value] : of_source) counters[name][source] = value;
         for (const auto& [source, of_source] : of_group[key(recipe.model + "_diverse_top_k")])
@@ -334,7 +340,8 @@ int main(int argc, char** argv) {
                     {.name = "samplers",
                      .seeds = 1,
                      .folders = {"kernel-tuner-hub", "roller-tvm-logs"},
-                     .options = {"part=all", "models=gbdt,mlp", "pool=2000", "test=1000"}},
+                     .options = {"part=all", "models=gbdt,mlp", "pool=2000", "test=1000"},
+                     .choosing = {"part"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const std::string part = options.text("part"), models = options.text("models");
@@ -345,8 +352,7 @@ int main(int argc, char** argv) {
                       std::vector<Recipe> single;
                       if (models_has("gbdt")) add_recipes(single, "gbdt", Model(small_gbdt()));
                       if (models_has("mlp")) add_recipes(single, "mlp", Model(small_mlp()));
-                      const std::uint64_t first = options.first_seed;
-                      for (std::uint64_t seed = first; seed < first + options.seeds; ++seed) {
+                      for (const std::uint64_t seed : options.all_seeds()) {
                         if (wants("spaces")) add_single(options, single, exhaustive_spaces(options), seed);
                         if (wants("tasks")) {
                           add_single(options, single, recorded_tasks(options, options.tasks == 0 ? 40 : options.tasks),

@@ -37,6 +37,7 @@
 #include "chosen_machine.hpp"
 #include "network_layers.hpp"
 #include "task_results.hpp"
+#include "trials_to_match.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/simulated.hpp"
 #include "tunewright/multi_task_tuner.hpp"
@@ -54,6 +55,7 @@
 namespace {
 
 using namespace tunewright;
+using study::Ended;
 using study::NetworkLayers;
 
 using Space = spaces::MultiLevelTiling;
@@ -86,11 +88,6 @@ struct Goal {
     if (const auto latency = status.network->end_to_end()) now_s = latency->count();
   }
   [[nodiscard]] bool should_stop() const { return now_s <= latency_s; }
-};
-
-struct Ended {
-  std::size_t trials = 0;
-  double latency_s = 0;
 };
 
 template <class Recipe>
@@ -130,7 +127,7 @@ class Schedulers {
       const Ended& reference = round_robin(network, seed, trials);
       const Ended ended = search<Recipe, Scheduler>(network, seed, settings_, 2 * trials, reference.latency_s);
       const bool reached = ended.latency_s <= reference.latency_s;
-      const double fraction = static_cast<double>(ended.trials) / static_cast<double>(trials);
+      const double fraction = study::share_of_trials(ended, reference, trials);
       std::fprintf(stderr, "%s %s seed %llu: %.3f of %zu trials%s, %.4g ms\n", scheduler.c_str(), network.name.c_str(),
                    static_cast<unsigned long long>(seed), fraction, trials, reached ? "" : ", not reached",
                    1e3 * reference.latency_s);
@@ -198,7 +195,7 @@ template <class Recipe>
 void add_searches(Schedulers<Recipe>& schedulers, const study::Options& options) {
   const std::vector<std::string> chosen = study::command_line::names(options.text("schedulers"));
   std::set<std::string> known;
-  for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
+  for (const std::uint64_t seed : options.all_seeds()) {
     for (const SearchedNetwork& network : schedulers.networks()) {
       const auto add = [&]<class Scheduler>(std::type_identity<Scheduler>, const std::string& name) {
         known.insert(name);
@@ -228,7 +225,8 @@ int main(int argc, char** argv) {
       study::run(argc, argv,
                  {.name = "schedulers",
                   .seeds = 5,
-                  .options = {"machine=real", "networks=", "schedulers=", "trials=48", "batch=8", "growth_percent=0"}},
+                  .options = {"machine=real", "networks=", "schedulers=", "trials=48", "batch=8", "growth_percent=0"},
+                  .choosing = {"networks", "schedulers"}},
                  [&](study::Study& study) {
                    const study::Options& options = study.options();
                    const Settings settings{.trials_per_task = options.number("trials"),

@@ -24,7 +24,8 @@ int main(int argc, char** argv) {
   return study::run(argc, argv,
                     {.name = "schedules",
                      .seeds = 5,
-                     .options = {"machine=real", "operators=unseen", "trials=100", "batch=10", "taught=64"}},
+                     .options = {"machine=real", "operators=unseen", "trials=100", "batch=10", "taught=64"},
+                     .choosing = {"operators"}},
                     [](study::Study& study) {
                       with_chosen_machine(study.options(), [&]<class M>(const Target& target, const M& measurer) {
                         const auto searched =

@@ -305,7 +305,8 @@ int main(int argc, char** argv) {
   const study::Plan plan{.name = "transfer",
                          .seeds = 3,
                          .folders = {"kernel-tuner-hub", "roller-tvm-logs", "droplet-autotvm"},
-                         .options = {"source=4096", "records=700", "only="}};
+                         .options = {"source=4096", "records=700", "only="},
+                         .choosing = {"only"}};
   return study::run(argc, argv, plan, [](const study::Study& study) {
     const study::Options& options = study.options();
     const std::size_t tasks = options.tasks == 0 ? 12 : options.tasks;
@@ -313,7 +314,7 @@ int main(int argc, char** argv) {
     const std::string only = options.text("only");
     for (const Data& data : all_data(options)) {
       if (data.name.find(only) == std::string::npos) continue;
-      for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
+      for (const std::uint64_t seed : options.all_seeds()) {
         const auto add = [&](const std::string& name, std::size_t labels) {
           study::add_of_tasks(options, name + "@" + std::to_string(labels), data.name, seed, [=](benchmark::State&) {
             Courses& courses = courses_of(data, tasks, records, seed);

@@ -282,13 +282,15 @@ int main(int argc, char** argv) {
       {.name = "transfer_tuning",
        .seeds = 1,
        .options = {"machine=real", "networks=resnet18,resnet50,mobilenet_v2,squeezenet1_1,vgg16,bert_base", "trials=64",
-                   "batch=16"}},
+                   "batch=16"},
+       .choosing = {"networks"}},
       [&](study::Study& study) {
         const study::Options& options = study.options();
         make_folder(options.out, "name one that you may write, by --out=DIR");
         const std::vector<std::string> networks = study::command_line::names(options.text("networks"));
         if (networks.size() < 2)
-          throw std::invalid_argument("--networks=" + networks.front() + ": give two at least, one to take from");
+          throw std::invalid_argument("--networks=" + options.text("networks") +
+                                      ": give two at least, one to take from");
         for (const std::string& name : networks) (void)bench::known_network(name);
         bench::with_chosen_machine(options, [&]<class Measurer>(const Target& target, const Measurer& measurer) {
           const Settings settings{.out = options.out,
@@ -296,7 +298,7 @@ int main(int argc, char** argv) {
                                   .trials = options.number("trials"),
                                   .batch = options.number("batch")};
           const auto of_machine = std::make_shared<TransferStudy<Measurer>>(settings, networks, measurer, options);
-          for (unsigned seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed)
+          for (const std::uint64_t seed : options.all_seeds())
             for (const std::string& name : networks) of_machine->add(name, seed);
           print = [of_machine] { of_machine->print(); };
         });

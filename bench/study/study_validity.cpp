@@ -293,7 +293,8 @@ int main(int argc, char** argv) {
   const study::Plan plan{.name = "validity",
                          .seeds = 3,
                          .folders = {"roller-tvm-logs", "droplet-autotvm", "kernel-tuner-hub"},
-                         .options = {"only="}};
+                         .options = {"only="},
+                         .choosing = {"only"}};
   return study::run(argc, argv, plan, [](const study::Study& study) {
     const study::Options& options = study.options();
     const std::size_t most = options.tasks == 0 ? 6 : options.tasks;
@@ -348,7 +349,7 @@ int main(int argc, char** argv) {
             return verdicts.counters();
           });
         };
-        for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
+        for (const std::uint64_t seed : options.all_seeds()) {
           for (const std::size_t n :
                half.factors ? std::array<std::size_t, 2>{64, 256} : std::array<std::size_t, 2>{128, 512}) {
             const std::string subject = recipe.name + "@" + std::to_string(n);

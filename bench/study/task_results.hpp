@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -92,18 +93,10 @@ inline void from_line(const std::string& line, FinishedRun& run, std::string& st
   read_members(in, "a run", {"study", "subject", "data", "seed", "conditions", "figures", "counters"}, read);
 }
 
-/// The options that a run depends on, without those that have their defaults, given or not; seeds are told apart, and
-/// what was chosen to run is not part of it.
+/// The options that a run depends on; seeds are told apart, and what was chosen to run is not part of it.
 inline std::string conditions_of(const Options& options) {
-  std::string text = "tasks=" + std::to_string(options.tasks) + " threads=" + std::to_string(options.threads);
-  for (const auto& [name, value] : options.others) {
-    const auto stated = options.defaults.find(name);
-    const bool is_default = stated != options.defaults.end() && stated->second == value;
-    if (!is_default && name != "only" && name != "part" && name != "minutes" && name != "networks" &&
-        name != "schedulers")
-      text += " " + name + "=" + value;
-  }
-  return text;
+  return "tasks=" + std::to_string(options.tasks) + " threads=" + std::to_string(options.threads) +
+         options.conditions();
 }
 
 /// The runs of `OUT`. Lines that are none are told.
@@ -115,6 +108,23 @@ inline SharedLines<FinishedRun>& finished_runs(const std::filesystem::path& out)
   for (const auto& [file, bad] : lines.bad())
     std::fprintf(stderr, "%s:%zu is left out: %s\n", file.c_str(), bad.number, bad.reason.c_str());
   return lines;
+}
+
+/// The finished run by these conditions; nothing where there is none. It becomes the last line about the run, which is
+/// what `report` shows: a run by other conditions may have come behind it.
+inline std::optional<FinishedRun> find_run(SharedLines<FinishedRun>& runs, const std::string& subject,
+                                           const std::string& data, std::uint64_t seed, const std::string& conditions) {
+  const auto is_this = [&](const FinishedRun& run) {
+    return run.subject == subject && run.data == data && run.seed == seed;
+  };
+  const auto& all = runs.all();
+  const auto last = std::find_if(all.rbegin(), all.rend(), is_this);
+  const auto known = std::find_if(last, all.rend(),
+                                  [&](const FinishedRun& run) { return is_this(run) && run.conditions == conditions; });
+  if (known == all.rend()) return std::nullopt;
+  FinishedRun found = *known;
+  if (known != last) runs.add(found);
+  return found;
 }
 
 /// Whether the study has had the minutes that `--minutes=N` gives it, if any.
@@ -134,11 +144,7 @@ void add_of_tasks(const Options& options, const std::string& subject, const std:
       [options, subject, data, seed, conditions = conditions_of(options),
        measure = std::move(measure)](benchmark::State& state) {
         SharedLines<FinishedRun>& runs = finished_runs(options.out);
-        const auto is_this = [&](const FinishedRun& run) {
-          return run.subject == subject && run.data == data && run.seed == seed && run.conditions == conditions;
-        };
-        const auto known = std::find_if(runs.all().rbegin(), runs.all().rend(), is_this);
-        if (known != runs.all().rend()) {
+        if (const auto known = find_run(runs, subject, data, seed, conditions)) {
           for (const auto& [name, value] : known->figures) state.counters[name] = value;
           for (const auto& [counter, tasks] : known->counters) state.counters[counter] = mean(tasks);
           return;

@@ -6,13 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "support/temporary_folder.hpp"
+
 using namespace tunewright;
 
 namespace {
 
 /// The conditions of a study that is started with these words.
 std::string conditions(std::vector<std::string> words) {
-  const study::Plan plan{.name = "mine", .options = {"batch=8", "only=all", "records=100", "size"}};
+  const study::Plan plan{
+      .name = "mine", .options = {"batch=8", "only=all", "records=100", "size"}, .choosing = {"only"}};
   words.insert(words.begin(), "program");
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -30,6 +33,28 @@ TEST_CASE("a run by an option's default is the same whether the option is given 
   CHECK(conditions({"--batch=9", "--records=100"}) == "tasks=0 threads=0 batch=9");
   CHECK(conditions({"--batch=8", "--batch=9"}) == "tasks=0 threads=0 batch=9");
   CHECK(conditions({"--batch=9", "--batch=8"}) == usual);
+}
+
+TEST_CASE("a run that was made before becomes the last line about itself, behind those by other conditions") {
+  const support::TemporaryFolder folder;
+  const auto runs = [&] { return study::SharedLines<study::FinishedRun>(folder.path(), "tasks", "tasks", 1, 1); };
+  auto first = runs();
+  for (const char* conditions : {"records=5", "records=2"})
+    first.add({.subject = "A",
+               .data = "d",
+               .seed = 1,
+               .conditions = conditions,
+               .figures = {{"n", static_cast<double>(first.all().size())}}});
+  first.add({.subject = "A", .data = "d", .seed = 2, .conditions = "records=2"});
+  auto again = runs();
+  CHECK_FALSE(study::find_run(again, "A", "d", 1, "records=3"));
+  REQUIRE(study::find_run(again, "A", "d", 1, "records=2"));
+  CHECK(again.all().size() == 3);  // it was the last one of seed 1
+  REQUIRE(study::find_run(again, "A", "d", 1, "records=5"));
+  const auto last = runs();
+  REQUIRE(last.all().size() == 4);
+  CHECK(last.all().back().conditions == "records=5");
+  CHECK(last.all().back().figures.at("n") == 0);
 }
 
 TEST_CASE("a run depends on the options that have no default or another value, and not on what was chosen to run") {

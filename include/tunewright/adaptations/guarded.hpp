@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/growth.hpp"
 #include "tunewright/adaptations/labelled_programs.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/stats/ranking.hpp"
@@ -20,7 +21,8 @@ namespace tunewright::adaptations {
 ///   each of `folds` parts of the own programs is ranked by the model that A makes from the others, and by one
 ///   fitted on the others; pairwise accuracies are averaged.  transfer iff  with A + margin >= without
 ///
-/// The comparison is repeated whenever there are `min_growth` more programs; a verdict can change both ways.
+/// The comparison is repeated whenever there are `min_growth` more programs, or fewer, which are another session's; a
+/// verdict can change both ways.
 ///
 ///   adaptations::Guarded<adaptations::FineTune, models::Mlp>{.transfer = {.frozen = {"encoder"}}}
 ///
@@ -37,7 +39,7 @@ struct Guarded {
   unsigned folds = 3;               ///< at least 2
   std::size_t least_programs = 32;  ///< transfers without a comparison below this number
   double margin = 0;                ///< accepted loss of accuracy by the transfer
-  double min_growth = 0.5;          ///< share of new programs that triggers another comparison, at least 0
+  double min_growth = 0.5;          ///< share of new programs that triggers another one, at least 0; infinity: only one
 
   bool fell_back = false;                          ///< run-time state: the verdict
   double accuracy_with = 0, accuracy_without = 0;  ///< run-time state: what it was based on
@@ -53,8 +55,7 @@ struct Guarded {
       transferred = model;
       fresh = transfer;
     }
-    const auto grown = static_cast<double>(judged_candidates) * (1 + min_growth);
-    if (y.size() >= least_programs && y.size() >= folds && static_cast<double>(y.size()) >= grown)
+    if (y.size() >= least_programs && y.size() >= folds && has_grown(y.size(), judged_candidates, min_growth))
       judge({x, {y.begin(), y.end()}, {group.begin(), group.end()}});
     transfer.update(*transferred, x, y, group);
     if (fell_back)

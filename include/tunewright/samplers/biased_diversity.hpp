@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <span>
@@ -146,7 +147,8 @@ TUNEWRIGHT_INLINE BiasedDiversity::Task BiasedDiversity::describe(
   for (std::size_t l = 0; l < centres.size(); ++l) task.nearest.add(task.points, centres[l]);
   task.taken.resize(members.pool.size());
 
-  float low = score[members.pool.front()], high = low;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  float low = infinity, high = -infinity;
   const auto widen = [&](float one) {
     if (!std::isfinite(one)) return;
     low = std::min(low, one);
@@ -154,8 +156,10 @@ TUNEWRIGHT_INLINE BiasedDiversity::Task BiasedDiversity::describe(
   };
   for (const std::size_t p : members.pool) widen(score[p]);
   for (const std::size_t l : members.labelled) widen(known_score[l]);
-  const double range = double{high} - double{low};
+  const double range = double{high} - double{low};  // negative if no score is finite
   const auto scaled = [&](float one) {
+    if (!described(one)) return 0.0;
+    if (one == infinity) return 1.0;
     return range > 0 ? std::clamp((double{one} - double{low}) / range, 0.0, 1.0) : 0.5;
   };
   const auto level_of = [](double q) {

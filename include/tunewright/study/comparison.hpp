@@ -49,12 +49,14 @@ struct NotCompared {
 /// Cost: some seconds for ten recipes on ten problems with 25 seeds. Determinism: a pure function of the results.
 class Comparison {
  public:
+  /// Throws `std::invalid_argument` as `check_conditions` does, and as `ScoredRuns` for what a space cannot score.
   explicit Comparison(const Results& results) {
-    std::map<std::string, std::map<std::string, std::map<std::uint64_t, const Course*>>>
-        found;  // problem, recipe, seed
+    check_conditions(results.searches);
+    std::map<std::string, std::map<std::string, BySeed>> found;  // by problem and recipe
     std::set<std::string> searching;
     for (const FinishedSearch& search : results.searches) {
-      found[search.problem][search.recipe][search.seed] = &search.course;
+      // The first of several, as `FinishedSearches::find` has it for finalists.
+      found[search.problem][search.recipe].emplace(search.seed, &search);
       searching.insert(search.recipe);
     }
     for (const std::string& recipe : results.recipes)
@@ -85,7 +87,8 @@ class Comparison {
   }
   /// The searches of recipe r on problem p, by seed.
   [[nodiscard]] std::span<const Course> courses(std::size_t r, std::size_t p) const { return courses_[r][p]; }
-  /// Latency of the best known configuration of problem p: of its space, or else of any search of the study.
+  /// Latency of the best known configuration of problem p: of its space, or else of the searches that are compared;
+  /// infinite where they found nothing.
   [[nodiscard]] double best_known_s(std::size_t p) const { return best_known_s_[p]; }
   /// Whether every problem has a known space, so that searches have scores.
   [[nodiscard]] bool has_scores(Effort over = Effort::Trials) const {
@@ -111,9 +114,9 @@ class Comparison {
         [&](std::span<const DrawnTask> drawn) {
           return intervals_detail::mean_of(drawn, [&](std::size_t p, std::size_t seed) {
             const Course& course = courses_[r][p][seed];
-            const double best_s =
-                over == Effort::Seconds ? course.best_at(effort) : course.best_after(static_cast<std::size_t>(effort));
-            return best_known_s_[p] / best_s;
+            return share_of_best_known(p, over == Effort::Seconds
+                                              ? course.best_at(effort)
+                                              : course.best_after(static_cast<std::size_t>(effort)));
           });
         },
         problem);
@@ -152,8 +155,10 @@ class Comparison {
 
   /// Speedup of recipe r to the final result of recipe q: for each problem, the mean effort of q's whole searches over
   /// the expected running time of r, where each search of r must reach the final result of q's search with the same
-  /// seed; the geometric mean over problems. 0 if r never reaches it on some problem.
+  /// seed; the geometric mean over problems. 0 if r never reaches it on some problem, not a number if a search of
+  /// either knew a result after no time: nothing can be told from such seconds.
   [[nodiscard]] Interval speedup(std::size_t r, std::size_t q, Effort effort) const {
+    if (!takes_effort(r, effort) || !takes_effort(q, effort)) return unknown;
     return geometric_mean([&](const DrawnTask& one) {
       double whole = 0;
       for (const std::size_t seed : one.seeds) whole += effort_of(courses_[q][one.task][seed], effort);
@@ -164,6 +169,7 @@ class Comparison {
   /// that q searches on without finding anything faster does not count. 0 where, on some problem, r never does or q
   /// finds nothing.
   [[nodiscard]] Interval speedup_over_itself(std::size_t r, std::size_t q, Effort effort) const {
+    if (!takes_effort(r, effort) || !takes_effort(q, effort)) return unknown;
     return geometric_mean([&](const DrawnTask& one) {
       const double expected = expected_to_end_of(r, q, one, effort);
       return expected < Course::infinity ? expected_to_end_of(q, q, one, effort) / expected : 0;
@@ -193,8 +199,11 @@ class Comparison {
   static constexpr std::size_t all_trials = std::numeric_limits<std::size_t>::max();
 
  private:
-  using BySeed = std::map<std::uint64_t, const Course*>;
+  using BySeed = std::map<std::uint64_t, const FinishedSearch*>;
   using Scored = std::vector<std::optional<std::vector<ScoredRuns>>>;  // [problem][recipe]
+
+  static constexpr Interval unknown{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(),
+                                    std::numeric_limits<double>::quiet_NaN()};
 
   [[nodiscard]] const Scored& scored_over(Effort over) const {
     return over == Effort::Trials ? scored_ : scored_over_seconds_;
@@ -211,13 +220,16 @@ class Comparison {
     return trials > 0 ? counted / trials : 0;
   }
 
-  /// Whether every recipe that found a program with that seed is among the finalists.
+  /// Whether every recipe that found a program with that seed is among the finalists, with that program.
   [[nodiscard]] bool has_all_that_found(const Finalists& finalists, const std::map<std::string, BySeed>& found) const {
     return std::all_of(recipes_.begin(), recipes_.end(), [&](const std::string& recipe) {
-      if (finalists.entrants.contains(recipe)) return true;
       const auto of_recipe = found.find(recipe);
       if (of_recipe == found.end() || !of_recipe->second.contains(finalists.seed)) return true;
-      return of_recipe->second.at(finalists.seed)->best_s() == Course::infinity;
+      const FinishedSearch& search = *of_recipe->second.at(finalists.seed);
+      if (search.course.best_s() == Course::infinity) return true;
+      const auto entered = finalists.entrants.find(recipe);
+      if (entered == finalists.entrants.end()) return false;
+      return search.best_config.empty() || entered->second == hash_of(Entrant{recipe, search.best_config});
     });
   }
   /// Seeds that all recipes have searched with.
@@ -226,7 +238,7 @@ class Comparison {
     if (recipes_.empty()) return common;
     const auto first = found.find(recipes_.front());
     if (first != found.end())
-      for (const auto& [seed, course] : first->second) common.push_back(seed);
+      for (const auto& [seed, search] : first->second) common.push_back(seed);
     for (const std::string& recipe : recipes_) {
       const auto of_recipe = found.find(recipe);
       std::erase_if(common,
@@ -243,7 +255,7 @@ class Comparison {
     for (std::size_t r = 0; r < recipes_.size(); ++r) {
       std::vector<Course>& courses = courses_[r].emplace_back();
       for (const std::uint64_t seed : common) {
-        courses.push_back(*found.at(recipes_[r]).at(seed));
+        courses.push_back(found.at(recipes_[r]).at(seed)->course);
         best_s = std::min(best_s, courses.back().best_s());
       }
     }
@@ -270,9 +282,9 @@ class Comparison {
     for (std::size_t r = 0; r < recipes_.size(); ++r) {
       const auto of_recipe = found.find(recipes_[r]);
       if (of_recipe == found.end()) continue;
-      for (const auto& [seed, course] : of_recipe->second) {
+      for (const auto& [seed, search] : of_recipe->second) {
         if (std::find(common.begin(), common.end(), seed) != common.end()) continue;
-        others.courses[r].push_back(*course);
+        others.courses[r].push_back(search->course);
         any = true;
       }
     }
@@ -311,6 +323,15 @@ class Comparison {
     return reached > 0 ? spent / reached : Course::infinity;
   }
 
+  /// Whether every search of recipe r had spent something when it first found a program.
+  [[nodiscard]] bool takes_effort(std::size_t r, Effort effort) const {
+    return std::all_of(courses_[r].begin(), courses_[r].end(), [&](const std::vector<Course>& of_problem) {
+      return std::all_of(of_problem.begin(), of_problem.end(), [&](const Course& course) {
+        return effort_to(course, Course::infinity, effort).value_or(1) > 0;
+      });
+    });
+  }
+
   /// The geometric mean of `ratio(drawn)` over the problems, with its interval.
   template <class Ratio>
   [[nodiscard]] Interval geometric_mean(const Ratio& ratio) const {
@@ -323,8 +344,7 @@ class Comparison {
 
   template <class Statistic>
   [[nodiscard]] Interval interval(const Statistic& statistic, std::optional<std::size_t> problem = {}) const {
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    if (problems_.empty()) return {nan, nan, nan};
+    if (problems_.empty()) return unknown;
     std::vector<std::size_t> seeds = seeds_;
     if (problem) seeds = {seeds_[*problem]};
     const auto of_problem = [&](std::span<const DrawnTask> drawn) {
@@ -337,7 +357,7 @@ class Comparison {
     std::vector<std::size_t> all(seeds[0]);
     for (std::size_t s = 0; s < all.size(); ++s) all[s] = s;
     const DrawnTask only{.task = 0, .seeds = all};
-    return {of_problem(std::span(&only, 1)), nan, nan};
+    return {of_problem(std::span(&only, 1)), unknown.low, unknown.high};
   }
 
   [[nodiscard]] double mean_score(std::size_t r, std::span<const DrawnTask> drawn, Effort over) const {
@@ -351,8 +371,12 @@ class Comparison {
   }
   [[nodiscard]] double mean_speed(std::size_t r, std::size_t trials, std::span<const DrawnTask> drawn) const {
     return intervals_detail::mean_of(drawn, [&](std::size_t problem, std::size_t seed) {
-      return best_known_s_[problem] / courses_[r][problem][seed].best_after(trials);
+      return share_of_best_known(problem, courses_[r][problem][seed].best_after(trials));
     });
+  }
+  /// Speed of a program of problem p that takes `latency_s`; 0 for none, also where no search has found any.
+  [[nodiscard]] double share_of_best_known(std::size_t p, double latency_s) const {
+    return latency_s < Course::infinity ? best_known_s_[p] / latency_s : 0;
   }
 
   std::vector<std::string> recipes_, problems_;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -22,7 +24,7 @@ namespace tunewright::study {
 struct FinishedSearch {
   std::string recipe, problem;
   std::uint64_t seed = 0;
-  std::uint64_t conditions = 0;  ///< hash of tasks and budget: what makes searches comparable
+  std::uint64_t conditions = 0;  ///< hash of tasks, budget and options: what makes searches comparable; 0: unknown
   Course course{};
   std::string best_config{};  ///< as of `Searched`; empty if unknown
   bool operator==(const FinishedSearch&) const = default;
@@ -109,6 +111,26 @@ inline void from_line(const std::string& line, FinishedSearch& search, std::stri
   }
 }
 
+/// Throws `std::invalid_argument` where searches of one problem were made under different conditions, among each other
+/// or from those of searches to come, `planned` by problem: what they found says nothing of recipes. Unknown
+/// conditions, of searches by other programs, fit all.
+inline void check_conditions(std::span<const FinishedSearch> searches,
+                             const std::map<std::string, std::uint64_t>& planned = {}) {
+  std::map<std::string, const FinishedSearch*> first;
+  for (const FinishedSearch& search : searches) {
+    if (search.conditions == 0) continue;
+    const FinishedSearch& other = *first.emplace(search.problem, &search).first->second;
+    const auto to_come = planned.find(search.problem);
+    const bool fits_plan = to_come == planned.end() || to_come->second == search.conditions;
+    if (fits_plan && other.conditions == search.conditions) continue;
+    const auto seeded = [](const FinishedSearch& one) { return one.recipe + " with seed " + std::to_string(one.seed); };
+    throw std::invalid_argument("the search of " + search.problem + " by " + seeded(search) +
+                                " was made with another task, budget or option than " +
+                                (fits_plan ? "that by " + seeded(other) : "those to come") +
+                                "; name another folder by --out=DIR, or by --recipes=A,B some that fit each other");
+  }
+}
+
 /// The finished searches of a folder, in files `finished.*.jsonl`.
 class FinishedSearches : public SharedLines<FinishedSearch> {
  public:
@@ -124,7 +146,7 @@ class FinishedSearches : public SharedLines<FinishedSearch> {
     if (found == all().end()) return nullptr;
     if (found->conditions != conditions) {
       throw std::runtime_error("folder '" + folder().string() + "' has a search by " + recipe + " for " + problem +
-                               " with another task or budget; name another folder by --out=DIR");
+                               " with another task, budget or option; name another folder by --out=DIR");
     }
     return &*found;
   }

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,8 @@ struct Plan {
   /// refused: a misspelt `--seeds` would otherwise search with the default. They are no `std::string`s, because
   /// `{{"a", "b"}}` would make a single one, from two iterators.
   std::vector<const char*> options{};
+  /// Those of `options` that only choose what is searched: with another value each search finds the same.
+  std::vector<const char*> choosing{};
 };
 
 /// Options of a study's command line.
@@ -54,6 +57,27 @@ struct Options {
   std::map<std::string, std::string> others{};    ///< the study's own that are given
   std::vector<std::string> known{};               ///< names in `Plan::options`; reading another is a `std::logic_error`
   std::map<std::string, std::string> defaults{};  ///< those that `Plan::options` states
+  std::vector<std::string> choosing{};            ///< names in `Plan::choosing`
+
+  /// The seeds of a recipe's searches of a problem.
+  [[nodiscard]] std::vector<std::uint64_t> all_seeds() const {
+    std::vector<std::uint64_t> all(seeds);
+    std::iota(all.begin(), all.end(), std::uint64_t{first_seed});
+    return all;
+  }
+  /// The study's own options that what a search finds depends on, each as " name=value", without those that have their
+  /// defaults, given or not.
+  [[nodiscard]] std::string conditions() const {
+    std::string text;
+    for (const auto& [name, value] : others) {
+      const auto stated = defaults.find(name);
+      const bool is_default = stated != defaults.end() && stated->second == value;
+      const bool only_chooses =
+          name == "minutes" || std::find(choosing.begin(), choosing.end(), name) != choosing.end();
+      if (!is_default && !only_chooses) text += " " + name + "=" + value;
+    }
+    return text;
+  }
 
   [[nodiscard]] unsigned threads_or(unsigned otherwise) const { return threads == 0 ? otherwise : threads; }
   /// One of the study's own options: what is given, or the plan's default. Throws `std::logic_error` if the plan states
@@ -238,6 +262,7 @@ inline Options take_options(int& argc, char** argv, const Plan& plan) {
     if (otherwise) options.defaults[name] = *std::move(otherwise);
     options.known.push_back(std::move(name));
   }
+  options.choosing.assign(plan.choosing.begin(), plan.choosing.end());
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];

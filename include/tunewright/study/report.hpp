@@ -247,16 +247,24 @@ inline std::vector<double> places(const Comparison& comparison, std::size_t p, E
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
     for (const Course& course : comparison.courses(r, p)) {
       last = std::max(last, effort_of(course, over));
-      if (!course.improvements.empty()) first = std::min(first, course.improvements.front().elapsed_s);
+      if (over == Effort::Trials) continue;
+      // A logarithmic axis has no place for what was known after no time.
+      for (const Improvement& one : course.improvements)
+        if (one.elapsed_s > 0) first = std::min(first, one.elapsed_s);
     }
   }
-  return first > 0 ? places(over == Effort::Trials ? 1 : first, last, over == Effort::Trials) : std::vector<double>();
+  return places(first, last, over == Effort::Trials);
 }
+
+/// The only row of a block of a recipe that found nothing: without a row gnuplot would count no block, and draw those
+/// of the recipes behind it under wrong names.
+inline constexpr const char* without_data = "1 0 0 0";
 
 /// A block per recipe: trials, speed as % of the best known, and its interval.
 inline void write_curves(const Comparison& comparison, std::ostream& out) {
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
     out << "# " << comparison.recipes()[r] << "\n# trials speed low high\n";
+    if (comparison.most_trials() == 0) out << without_data << '\n';
     for (const double trials : places(1, static_cast<double>(comparison.most_trials()), true)) {
       const Interval speed = percent(comparison.speed(r, static_cast<std::size_t>(trials)));
       out << trials << ' ' << speed.value << ' ' << speed.low << ' ' << speed.high << '\n';
@@ -278,6 +286,7 @@ inline void write_targets(const Comparison& comparison, std::ostream& out) {
       runs.push_back({comparison.courses(r, p), targets[p]});
     out << "# " << comparison.recipes()[r] << "\n# seconds reached\n";
     const RunningTimeDistribution reached(runs, Effort::Seconds);
+    if (reached.steps().empty()) out << without_data << '\n';
     double share = 0;
     for (const auto& step : reached.steps()) {
       out << step.effort << ' ' << 100 * share << '\n' << step.effort << ' ' << 100 * step.share << '\n';
@@ -296,7 +305,7 @@ inline void write_problem_curves(const Comparison& comparison, std::ostream& out
       for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
         out << "# " << comparison.problems()[p] << ", " << comparison.recipes()[r] << "\n# "
             << (over == Effort::Trials ? "trials" : "seconds") << " speed low high\n";
-        if (at.empty()) out << "1 0 0 0\n";  // gnuplot needs a block
+        if (at.empty()) out << without_data << '\n';
         for (const double place : at) {
           const Interval speed = percent(comparison.speed_within(r, p, place, over));
           out << place << ' ' << speed.value << ' ' << speed.low << ' ' << speed.high << '\n';

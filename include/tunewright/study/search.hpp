@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,18 +35,20 @@ namespace tunewright::study {
 /// Processor time of the process: the cost of a search on top of a measurer's own clock.
 inline Seconds processor_time() { return Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC); }
 
-/// Hash of tasks, occurrences and budget, which two comparable searches of a problem share.
-inline std::uint64_t conditions_of(std::span<const WeightedTask> tasks, const Budget& budget) {
+/// Hash of tasks, occurrences, budget and `Options::conditions`, which two comparable searches of a problem share.
+inline std::uint64_t conditions_of(std::span<const WeightedTask> tasks, const Budget& budget,
+                                   std::string_view options = {}) {
   StableHash hash;
   for (const WeightedTask& one : tasks) {
     hash.add(stable_hash(one.task));
     if (one.weight != 1) hash.add(one.weight);
   }
-  return hash.add(std::uint64_t{budget.trials})
+  hash.add(std::uint64_t{budget.trials})
       .add(std::uint64_t{budget.batch})
       .add(std::uint64_t{budget.patience_trials})
-      .add(std::to_string(budget.time.count()))
-      .value();
+      .add(std::to_string(budget.time.count()));
+  if (!options.empty()) hash.add(options);
+  return hash.value();
 }
 
 /// The course and the result of a search.

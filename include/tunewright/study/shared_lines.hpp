@@ -111,10 +111,11 @@ class SharedLines {
   /// Stores a result. Throws `std::runtime_error` if it cannot be written.
   const Result& add(Result result) {
     std::ofstream file(own_, std::ios::app | std::ios::binary);
-    // A killed writer may have left half a line.
-    if (!std::exchange(begun_, true) && !ends_with_newline(own_)) file << '\n';
+    // A killed writer, or a full disk, may have left half a line.
+    if (!std::exchange(ends_whole_, false) && !ends_with_newline(own_)) file << '\n';
     file << to_line(result, study_) << std::flush;
     if (!file) throw std::runtime_error("cannot write '" + own_.string() + "'; free space or name another --out=DIR");
+    ends_whole_ = true;
     all_.push_back(std::move(result));
     return all_.back();
   }
@@ -153,7 +154,7 @@ class SharedLines {
   std::filesystem::path folder_, own_;
   std::vector<Result> all_;
   std::vector<std::pair<std::string, data::BadLine>> bad_;
-  bool begun_ = false;
+  bool ends_whole_ = false;  // what `add` wrote last
 };
 
 }  // namespace tunewright::study

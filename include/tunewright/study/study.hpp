@@ -11,6 +11,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -80,7 +81,7 @@ class Study {
   /// Registers the searches of `problems`, each a `Problem` or each a `NetworkProblem`, by all recipes.
   /// `prepare(parts)`, if given, is called for each search with the `Parts` of its recipe. Throws
   /// `std::invalid_argument` for repeated names, names that cannot be part of file names, for fewer seeds than an
-  /// interval needs, and for a network that cannot be searched, with its name.
+  /// interval needs, and for a network that cannot be searched and a space that cannot be scored, with its name.
   template <class... Recipes, class P, class Prepare = AsTheyAre>
   void compare(const std::vector<P>& problems, const Budget& budget, Prepare prepare = {}) {
     check(budget);
@@ -97,31 +98,42 @@ class Study {
       if constexpr (requires { problem->tasks; }) check_network(*problem, budget);
       if constexpr (requires { problem->latencies_s; })
         note_space(problem->name, problem->latencies_s, problem->costs_s);
-      for (unsigned seed = options_.first_seed; seed < options_.first_seed + options_.seeds; ++seed) {
+      Budget own = budget;
+      if (problem->trials != 0) own.trials = problem->trials;
+      const std::uint64_t conditions = conditions_of(problem->weighted_tasks(), own, options_.conditions());
+      planned_conditions_.emplace(problem->name, conditions);
+      for (const std::uint64_t seed : options_.all_seeds()) {
         if (!of_this_shard() || !wanted(options_.problems, problem->name)) continue;
-        std::vector<std::function<void()>> searches{[&] { add_search<Recipes>(problem, seed, budget, prepare); }...};
-        std::rotate(searches.begin(), searches.begin() + seed % sizeof...(Recipes), searches.end());
+        std::vector<std::function<void()>> searches{
+            [&] { add_search<Recipes>(problem, seed, own, conditions, prepare); }...};
+        const auto first = static_cast<std::ptrdiff_t>(seed % sizeof...(Recipes));
+        std::rotate(searches.begin(), searches.begin() + first, searches.end());
         for (const auto& add : searches) add();
-        if constexpr (MeasuredInTurns<P>) add_finalists(problem, seed, budget, {names.begin(), names.end()});
+        if constexpr (MeasuredInTurns<P>) add_finalists(problem, seed, conditions, {names.begin(), names.end()});
       }
     }
   }
 
-  /// Runs the registered searches and writes tables and figures of all finished ones, including recipes that are not
-  /// registered: other programs may add searches to the folder. Returns false if a search ended with an error.
+  /// Runs the registered searches and writes tables and figures of all finished ones of the chosen recipes and
+  /// problems, including recipes that are not registered: other programs may add searches to the folder. Returns false
+  /// if a search ended with an error. Throws `std::invalid_argument` for chosen names that nobody has, and as
+  /// `check_conditions` does.
   bool run() {
-    check_names("recipes", options_.recipes, results_.recipes);
-    check_names("problems", options_.problems, results_.problems);
     // Ahead of the searches: hours of them would end without a report.
     if (finished_) read_finished();
+    check_names("problems", options_.problems, results_.problems);
+    check_names("recipes", options_.recipes, results_.recipes);
+    keep_chosen();
     if (!options_.reference.empty()) check_names("reference", {options_.reference}, results_.recipes);
     if (!options_.report_only) {
+      check_conditions(results_.searches, planned_conditions_);
       start_ = steady_seconds()();
       benchmark::RunSpecifiedBenchmarks();
     }
     if (!finished_) return true;
     // Other processes may have finished searches in the meantime.
     read_finished();
+    keep_chosen();
     results_.finalists = SharedLines<Finalists>(options_.out, finalists_files, plan_.name, 1, 1).all();
     if (!options_.reference.empty()) {
       const auto reference = std::find(results_.recipes.begin(), results_.recipes.end(), options_.reference);
@@ -139,8 +151,20 @@ class Study {
   /// Reads the finished searches of all programs that share the folder, and the recipes that only others have.
   void read_finished() {
     results_.searches = FinishedSearches(options_.out, plan_.name).all();
-    for (const FinishedSearch& search : results_.searches)
-      if (!contains(results_.recipes, search.recipe)) results_.recipes.push_back(search.recipe);
+    for (const FinishedSearch& search : results_.searches) {
+      if (contains(results_.recipes, search.recipe)) continue;
+      check_name(search.recipe, "recipe");
+      results_.recipes.push_back(search.recipe);
+    }
+  }
+
+  /// Leaves the recipes, the problems and their searches that the command line chooses: of all, where it names none.
+  void keep_chosen() {
+    std::erase_if(results_.recipes, [&](const std::string& recipe) { return !wanted(options_.recipes, recipe); });
+    std::erase_if(results_.problems, [&](const std::string& problem) { return !wanted(options_.problems, problem); });
+    std::erase_if(results_.searches, [&](const FinishedSearch& search) {
+      return !contains(results_.recipes, search.recipe) || !contains(results_.problems, search.problem);
+    });
   }
 
   void open_folder() {
@@ -175,12 +199,16 @@ class Study {
     }
   }
 
-  static void note(std::vector<std::string>& names, const std::string& name, const char* what) {
+  // Scripts and tables have names as they are, whoever gave them.
+  static void check_name(const std::string& name, const char* what) {
     if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-@") !=
                             std::string::npos) {
       throw std::invalid_argument(std::string("a ") + what + " is called '" + name +
                                   "'; results are filed under names of letters, digits and _.+-@");
     }
+  }
+  static void note(std::vector<std::string>& names, const std::string& name, const char* what) {
+    check_name(name, what);
     if (contains(names, name)) {
       throw std::invalid_argument(std::string("two ") + what + "s are called '" + name +
                                   "'; give one another name, a recipe by `static constexpr std::string_view name`");
@@ -200,20 +228,30 @@ class Study {
     }
   }
 
+  /// Refuses what could not be scored once all searches are made.
   void note_space(const std::string& name, const std::vector<double>& latencies_s, const std::vector<double>& costs_s) {
-    if (!latencies_s.empty()) results_.spaces.emplace(name, RandomSearch(latencies_s));
-    if (!costs_s.empty()) results_.costs.emplace(name, TrialCosts(latencies_s, costs_s));
+    if (latencies_s.empty() && costs_s.empty()) return;
+    try {
+      const RandomSearch& space = results_.spaces.emplace(name, RandomSearch(latencies_s)).first->second;
+      const std::vector<Course> any(1);
+      static_cast<void>(ScoredRuns(space, any, space.range()));
+      if (costs_s.empty()) return;
+      const TrialCosts& costs = results_.costs.emplace(name, TrialCosts(latencies_s, costs_s)).first->second;
+      static_cast<void>(ScoredRuns(space, costs, any, costs.range(space.range())));
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("problem '" + name + "': " + error.what());
+    }
   }
 
   template <class Recipe, class P, class Prepare>
-  void add_search(const std::shared_ptr<const P>& problem, std::uint64_t seed, Budget budget, const Prepare& prepare) {
-    if (problem->trials != 0) budget.trials = problem->trials;
+  void add_search(const std::shared_ptr<const P>& problem, std::uint64_t seed, const Budget& budget,
+                  std::uint64_t conditions, const Prepare& prepare) {
     const std::string recipe(recipe_name<Recipe>());
     if (!wanted(options_.recipes, recipe)) return;
     ++planned_;
-    const auto once = [this, recipe, problem, seed, budget, prepare](benchmark::State& state) {
+    const auto once = [this, recipe, problem, seed, budget, conditions, prepare](benchmark::State& state) {
       try {
-        const Course* course = find_or_search<Recipe>(recipe, *problem, seed, budget, prepare);
+        const Course* course = find_or_search<Recipe>(recipe, *problem, seed, budget, conditions, prepare);
         if (course == nullptr)
           state.SkipWithError("stopped on request");
         else
@@ -228,15 +266,16 @@ class Study {
 
   template <class Recipe, class P, class Prepare>
   const Course* find_or_search(const std::string& recipe, const P& problem, std::uint64_t seed, const Budget& budget,
-                               const Prepare& prepare) {
-    const std::uint64_t conditions = conditions_of(problem.weighted_tasks(), budget);
+                               std::uint64_t conditions, const Prepare& prepare) {
     if (const FinishedSearch* known = finished_->find(recipe, problem.name, seed, conditions)) {
       ++known_;
       return &known->course;
     }
     if (interrupted_) return nullptr;
+    // A stopped search under other conditions is another search: this one does not go on from its journal.
     const std::filesystem::path journal =
-        options_.out / "journals" / recipe / (problem.name + "." + std::to_string(seed) + ".jsonl");
+        options_.out / "journals" / recipe /
+        (problem.name + "." + std::to_string(seed) + "." + std::to_string(conditions) + ".jsonl");
     std::optional<Searched> searched =
         search<Recipe>(problem, seed, budget, options_.threads_or(1), journal, interrupt_, prepare);
     interrupted_ = !searched;
@@ -250,12 +289,10 @@ class Study {
 
   /// Registers the alternating measurement of the recipes' final programs, after all recipes have searched.
   template <class P>
-  void add_finalists(const std::shared_ptr<const P>& problem, std::uint64_t seed, Budget budget,
+  void add_finalists(const std::shared_ptr<const P>& problem, std::uint64_t seed, std::uint64_t conditions,
                      std::vector<std::string> recipes) {
-    if (problem->trials != 0) budget.trials = problem->trials;
     std::erase_if(recipes, [&](const std::string& recipe) { return !wanted(options_.recipes, recipe); });
-    const auto once = [this, problem, seed, conditions = conditions_of(problem->weighted_tasks(), budget),
-                       recipes = std::move(recipes)](benchmark::State& state) {
+    const auto once = [this, problem, seed, conditions, recipes = std::move(recipes)](benchmark::State& state) {
       try {
         const Finalists* finalists = find_or_measure_finalists(*problem, seed, conditions, recipes);
         if (finalists == nullptr) {
@@ -316,6 +353,7 @@ class Study {
   std::optional<FinishedSearches> finished_;  // opened by the first comparison, like the next
   std::optional<SharedLines<Finalists>> finalists_;
   Results results_;
+  std::map<std::string, std::uint64_t> planned_conditions_;  // by problem
   Interrupt interrupt_;
   bool interrupted_ = false;
   Seconds start_{0};

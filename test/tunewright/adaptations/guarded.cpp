@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "support/descent_line.hpp"
 #include "support/recording_model.hpp"
 #include "support/refusal.hpp"
@@ -103,6 +105,22 @@ TEST_CASE("a verdict is asked for again when there is enough more") {
   CHECK(!guarded.fell_back);
   guarded.update(model, enough.x, enough.y, {});
   CHECK(guarded.fell_back);
+}
+
+TEST_CASE("with infinite growth there is one verdict, and fewer programs are another session's") {
+  DescentLine model = source(-1);
+  Guarded guarded{.transfer = {.training = DescentLine::steps(1, 1e-3F)},
+                  .margin = 1,
+                  .min_growth = std::numeric_limits<double>::infinity()};
+  const Own own = programs(64), more = programs(1000), fewer = programs(48);
+  guarded.update(model, own.x, own.y, {});
+  CHECK(guarded.judged_candidates == 64);
+  guarded.margin = 0;
+  guarded.update(model, more.x, more.y, {});
+  CHECK(!guarded.fell_back);
+  guarded.update(model, fewer.x, fewer.y, {});
+  CHECK(guarded.fell_back);
+  CHECK(guarded.judged_candidates == 48);
 }
 
 TEST_CASE("each comparison transfers anew from the source, whatever was transferred since") {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "support/toy_model.hpp"
@@ -50,6 +51,14 @@ TEST_CASE("each bias weighs the distance its own way") {
   // is worth 6 * 0.4 / 0.5, place 3 1 * 10, place -2 2 * 10.
   restore.beta = 0;
   CHECK(choose(restore, x, 2, labelled) == Positions{1, 3});
+}
+
+TEST_CASE("infinite scores are the best and do not widen the range of the others") {
+  const FeatureBatch known = toy::programs({{0, 0, 0}});
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  // q is 1, 0.5 and 1: 1 * 1.1 against 4 * 0.6 and 3 * 1.1; then both others are 1 from what is known.
+  CHECK(choose(plain(Bias::High), toy::programs({{infinity, 0, 1}, {0.5F, 0, 4}, {1, 0, 3}}), 3, {.x = known}) ==
+        Positions{2, 0, 1});
 }
 
 TEST_CASE("weights by score and by level have the size of their formulas") {

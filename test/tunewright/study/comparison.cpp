@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,34 @@ TEST_CASE("speed is a share of the best known, with an interval") {
   CHECK(comparison.failed_share(0) == 0);
 }
 
+TEST_CASE("where no search of a problem found anything its speeds are 0 and the other problems still count") {
+  study::Course nothing;
+  for (int t = 1; t <= 10; ++t) nothing.add(study::Course::infinity, t);
+  study::Results some = results();
+  for (study::FinishedSearch& one : some.searches)
+    if (one.problem == "q") one.course = nothing;
+  const study::Comparison comparison(some);
+  CHECK(comparison.best_known_s(1) == study::Course::infinity);
+  CHECK(comparison.speed(0).value == 0.25);  // (0.5 + 0) / 2
+  CHECK(comparison.speed(1).value == 0.5);   // (1 + 0) / 2
+  CHECK(comparison.speed_difference(1, 0).value == 0.25);
+  CHECK(comparison.speed_within(1, 1, 10, study::Effort::Trials) == study::Interval{0, 0, 0});
+  CHECK(comparison.speedup(1, 0, study::Effort::Trials).value == 0);
+}
+
+TEST_CASE("searches that were made under different conditions are refused, unknown ones fit all") {
+  study::Results some = results();
+  for (study::FinishedSearch& one : some.searches)
+    if (one.recipe != "Lost") one.conditions = one.problem == "p" ? 5 : 6;
+  CHECK(study::Comparison(some).searches() == 6);
+  for (study::FinishedSearch& one : some.searches)
+    if (one.recipe == "Fast" && one.problem == "q" && one.seed == 1) one.conditions = 7;
+  CHECK_THROWS_WITH_AS(study::Comparison{some},
+                       doctest::Contains("the search of q by Fast with seed 1 was made with another task, budget or "
+                                         "option than that by Slow with seed 0"),
+                       std::invalid_argument);
+}
+
 TEST_CASE("speed-up is the whole time of one over the expected time of the other, unfinished searches being that") {
   const study::Comparison comparison(results());
   CHECK(comparison.speedup(1, 0, study::Effort::Trials).value == doctest::Approx(2));
@@ -104,6 +133,21 @@ TEST_CASE("what a recipe searches on after its end does not count where it is co
   CHECK(study::Comparison(failed).speedup_over_itself(0, 0, study::Effort::Seconds).value == 0);
 }
 
+TEST_CASE("of results that were known after no time no speed-up in seconds is told, and one in trials is") {
+  study::Results some = results();
+  for (study::FinishedSearch& one : some.searches) {
+    if (one.recipe != "Fast") continue;
+    one.course.elapsed_s = 0;
+    for (study::Improvement& step : one.course.improvements) step.elapsed_s = 0;
+  }
+  const study::Comparison comparison(some);
+  CHECK(std::isnan(comparison.speedup(1, 0, study::Effort::Seconds).value));
+  CHECK(std::isnan(comparison.speedup(0, 1, study::Effort::Seconds).value));
+  CHECK(std::isnan(comparison.speedup_over_itself(1, 1, study::Effort::Seconds).low));
+  CHECK(comparison.speedup(0, 0, study::Effort::Seconds).value == doctest::Approx(1));
+  CHECK(comparison.speedup(1, 0, study::Effort::Trials).value == doctest::Approx(2));
+}
+
 TEST_CASE("finalists are compared where those of every problem and seed were measured") {
   study::Results some = results();
   CHECK_FALSE(study::Comparison(some).has_finalists());
@@ -129,6 +173,26 @@ TEST_CASE("finalists are compared where those of every problem and seed were mea
   REQUIRE(comparison.noise().size() == 6);
   CHECK(comparison.noise()[1] == doctest::Approx(0.25));
   CHECK(comparison.noise()[2] == doctest::Approx(0.5));
+}
+
+TEST_CASE("finalists of programs that the searches did not end with do not stand for them") {
+  study::Results some{.recipes = {"A"}, .problems = {"p"}};
+  const study::Entrant now{"A", "new"}, before{"A", "old"};
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    some.searches.push_back(search("A", "p", seed, course(5, 1)));
+    some.searches.back().best_config = now.config;
+    some.finalists.push_back(
+        {.problem = "p", .seed = seed, .entrants = {{"A", study::hash_of(now)}}, .latencies_s = {{"A", 1}}});
+  }
+  CHECK(study::Comparison(some).has_finalists());
+  some.finalists[1].entrants["A"] = study::hash_of(before);
+  CHECK_FALSE(study::Comparison(some).has_finalists());
+}
+
+TEST_CASE("of several searches by one recipe with one seed the first counts") {
+  study::Results some{.recipes = {"A"}, .problems = {"p"}};
+  some.searches = {search("A", "p", 0, course(2, 1)), search("A", "p", 0, course(2, 4))};
+  CHECK(study::Comparison(some).courses(0, 0)[0].best_s() == 1);
 }
 
 TEST_CASE("a search that found nothing needs no finalist, and is then infinitely slow") {

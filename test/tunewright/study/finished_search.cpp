@@ -3,11 +3,16 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
@@ -126,7 +131,39 @@ TEST_CASE("searches of another study or under other conditions are refused") {
   const study::FinishedSearches searches(folder.path(), "one");
   CHECK(test::refusal<std::exception>([&] {
           (void)searches.find("A", "p \"q\"", 1, 5);
-        }).find("another task or budget") != std::string::npos);
+        }).find("another task, budget or option") != std::string::npos);
+}
+
+TEST_CASE("searches to come fit those that are finished, or are refused ahead of them") {
+  const std::vector<study::FinishedSearch> searches{{.recipe = "A", .problem = "p", .conditions = 5},
+                                                    {.recipe = "guest", .problem = "p", .conditions = 0},
+                                                    {.recipe = "A", .problem = "q", .conditions = 6}};
+  CHECK_NOTHROW(study::check_conditions(searches));
+  CHECK_NOTHROW(study::check_conditions(searches, {{"p", 5}, {"r", 7}}));
+  const std::string refused =
+      test::refusal<std::invalid_argument>([&] { study::check_conditions(searches, {{"q", 5}}); });
+  CHECK(refused.find("of q by A with seed 0") != std::string::npos);
+  CHECK(refused.find("than those to come; name another folder by --out=DIR") != std::string::npos);
+}
+
+TEST_CASE("a search whose line could not be written whole does not spoil the next one") {
+  const support::TemporaryFolder folder;
+  study::FinishedSearches searches(folder.path(), "s");
+  // The disk is full after 100 bytes.
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  rlimit full = before;
+  full.rlim_cur = 100;
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &full) == 0);
+  CHECK_THROWS_AS(searches.add(example("A", 1)), std::runtime_error);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, handler);
+  searches.add(example("A", 2));
+  const study::FinishedSearches again(folder.path(), "s");
+  REQUIRE(again.all().size() == 1);
+  CHECK(again.all()[0].seed == 2);
+  CHECK(again.bad().size() == 1);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -52,6 +53,19 @@ TEST_CASE("our options are taken, Google Benchmark's and words without a value a
   CHECK(line.count == 3);
   CHECK(std::string(line.pointers[1]) == "--benchmark_filter=a");
   CHECK(std::string(line.pointers[2]) == "--help");
+}
+
+TEST_CASE("the seeds are as many as asked for, also behind the largest first one") {
+  Line line({"--seeds=3", "--first_seed=4294967295"});
+  CHECK(line.options().all_seeds() == std::vector<std::uint64_t>{4294967295, 4294967296, 4294967297});
+  CHECK(Line({"--seeds=2", "--first_seed=5"}).options().all_seeds() == std::vector<std::uint64_t>{5, 6});
+}
+
+TEST_CASE("what searches find depends on options of their own that have another value than the default") {
+  const study::Plan plan{.name = "mine", .options = {"pool=8", "size", "set=all"}, .choosing = {"set"}};
+  CHECK(Line({}).options(plan).conditions().empty());
+  CHECK(Line({"--pool=8", "--set=few", "--minutes=3", "--seeds=9"}).options(plan).conditions().empty());
+  CHECK(Line({"--size=2", "--pool=9"}).options(plan).conditions() == " pool=9 size=2");
 }
 
 TEST_CASE("values out of range are named") {

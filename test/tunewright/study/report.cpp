@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,68 @@ TEST_CASE("the numbers are JSON, the figures have a block a recipe") {
   CHECK(curves.find("# Fast\n") != std::string::npos);
   CHECK(text(folder.file("s.targets.dat")).find("# seconds reached\n") != std::string::npos);
   CHECK(text(folder.file("s.gp")).find("'s.curves.dat' index 1") != std::string::npos);
+}
+
+/// Blocks as gnuplot counts them: rows that two blank lines part, whatever the number of blank lines, and comments none.
+std::vector<std::vector<std::string>> blocks(const std::string& data) {
+  std::vector<std::vector<std::string>> found;
+  std::istringstream in(data);
+  std::size_t blank = 2;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("#")) continue;
+    if (line.empty()) {
+      ++blank;
+      continue;
+    }
+    if (blank >= 2) found.emplace_back();
+    blank = 0;
+    found.back().push_back(line);
+  }
+  return found;
+}
+
+TEST_CASE("a recipe that reaches nothing has blocks of its own, so that the others keep their names in figures") {
+  const support::TemporaryFolder folder;
+  study::Results some = results();
+  some.recipes = {"Lost", "Slow", "Fast"};
+  study::Course nothing;
+  for (int trial = 1; trial <= 8; ++trial) nothing.add(study::Course::infinity, trial);
+  for (const char* problem : {"p", "q"})
+    for (std::uint64_t seed = 0; seed < 3; ++seed)
+      some.searches.push_back({.recipe = "Lost", .problem = problem, .seed = seed, .course = nothing});
+  study::write_report(some, folder.path(), "s");
+  const auto targets = blocks(text(folder.file("s.targets.dat")));
+  REQUIRE(targets.size() == 3);
+  CHECK(targets[0] == std::vector<std::string>{"1 0 0 0"});
+  CHECK(targets[2].back().ends_with(" 100"));  // Fast reaches the best known
+  CHECK(blocks(text(folder.file("s.curves.dat"))).size() == 3);
+  CHECK(blocks(text(folder.file("s.problems.dat"))).size() == 3 * 2 * 2);
+}
+
+TEST_CASE("a study in which every search failed has a report") {
+  const support::TemporaryFolder folder;
+  study::Results some = results();
+  study::Course nothing;
+  nothing.add(study::Course::infinity, 1);
+  for (study::FinishedSearch& search : some.searches) search.course = nothing;
+  study::write_report(some, folder.path(), "s");
+  const std::string tables = text(folder.file("s.md"));
+  CAPTURE(tables);
+  CHECK(tables.find("| Fast | 0.0 [0.0, 0.0] | 100.0 | 0.0 | 1 |") != std::string::npos);
+  CHECK(tables.find("| p | 3 | inf | inf | inf |") != std::string::npos);
+  CHECK(blocks(text(folder.file("s.targets.dat"))).size() == 2);
+  CHECK(blocks(text(folder.file("s.problems.dat"))).size() == 8);
+}
+
+TEST_CASE("what was known after no time is in the curves over trials, and those over seconds begin later") {
+  const support::TemporaryFolder folder;
+  study::Results some = results();
+  for (study::FinishedSearch& search : some.searches) search.course.improvements.front().elapsed_s = 0;
+  study::write_report(some, folder.path(), "s");
+  const auto curves = blocks(text(folder.file("s.problems.dat")));
+  REQUIRE(curves.size() == 8);
+  CHECK(curves[0][0] == "1 6.25 6.25 6.25");  // p, Slow, trials: 125 us of 2000
+  CHECK(curves[4][0] == "2 12.5 12.5 12.5");  // p, Slow, seconds: 125 us of 1000
 }
 
 TEST_CASE("single problems have curves over trials and over seconds") {

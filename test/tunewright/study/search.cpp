@@ -106,7 +106,7 @@ TEST_CASE("a folder for the journal that cannot be made is named, and the option
   CHECK(refused.find("--out=DIR") != std::string::npos);
 }
 
-TEST_CASE("searches are comparable if they share tasks, occurrences and budget") {
+TEST_CASE("searches are comparable if they share tasks, occurrences, budget and options") {
   const std::vector<WeightedTask> tasks = network();
   const Budget budget{.trials = 20, .batch = 10};
   const std::uint64_t conditions = study::conditions_of(tasks, budget);
@@ -115,6 +115,7 @@ TEST_CASE("searches are comparable if they share tasks, occurrences and budget")
   CHECK(study::conditions_of(tasks, {.trials = 21, .batch = 10}) != conditions);
   CHECK(study::conditions_of(tasks, {.trials = 20, .batch = 10, .patience_trials = 5}) != conditions);
   CHECK(study::conditions_of(tasks, {.trials = 20, .batch = 10, .time = Seconds(60)}) != conditions);
+  CHECK(study::conditions_of(tasks, budget, " pool=9") != conditions);
   std::vector<WeightedTask> others = tasks;
   others[0].weight = 3;
   CHECK(study::conditions_of(others, budget) != conditions);

@@ -91,7 +91,8 @@ Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const c
     std::freopen("/dev/null", "w", stdout);
     std::freopen("/dev/null", "w", stderr);
     Counted::kills_after = kills_after;
-    const int code = study::run(static_cast<int>(words.size()), words.data(), {.name = name, .seeds = 3}, compare);
+    const study::Plan plan{.name = name, .seeds = 3, .options = {"pool=8", "set=all"}, .choosing = {"set"}};
+    const int code = study::run(static_cast<int>(words.size()), words.data(), plan, compare);
     std::ofstream(count) << Counted::measured;
     ::_exit(code);
   }
@@ -147,6 +148,24 @@ TEST_CASE("parts of a study come together in one folder, and problems and recipe
   CHECK(text(folder.file("toy.md")).find("## Against guest") != std::string::npos);
   CHECK(run({"--out=" + folder.path(), "--report", "--reference=nobody"}).code == 1);
 
+  // A name that scripts and tables cannot have.
+  const support::TemporaryFolder odd;
+  std::ofstream(odd.file("finished.guest.jsonl"))
+      << study::to_line({.recipe = "it's", .problem = "a", .course = {{{1, 1, 1e-3}}, 20, 0, 0, 1}}, "toy");
+  const Ended misnamed = run({"--out=" + odd.path()});
+  CHECK(misnamed.code == 1);
+  CHECK(misnamed.measured == 0);
+
+  // Those that are chosen are compared, and no others.
+  CHECK(run({"--out=" + folder.path(), "--report", "--recipes=Random,guest", "--problems=b"}).code == 0);
+  const std::string two = text(folder.file("toy.md"));
+  CHECK(two.find("6 searches are finished, 6 of them") != std::string::npos);
+  CHECK(two.find("| guest |") != std::string::npos);
+  CHECK(two.find("Evolution") == std::string::npos);
+  CHECK(two.find("| a | 3 |") == std::string::npos);
+  CHECK(two.find("| b | 3 |") != std::string::npos);
+  CHECK(run({"--out=" + folder.path(), "--report", "--recipes=Random,guest", "--reference=Evolution"}).code == 1);
+
   const support::TemporaryFolder some;
   CHECK(run({"--out=" + some.path(), "--recipes=Evolution", "--problems=b"}).measured == 3 * 20);
   CHECK(run({"--out=" + some.path(), "--report"}).measured == 0);
@@ -184,6 +203,38 @@ TEST_CASE("a search that was stopped goes on from its journal") {
     CHECK(ends(whole.path()) == ends(stopped.path()));
     CHECK(ends(whole.path()).size() == 12);
   }
+}
+
+/// Another budget, for the same searches.
+void compare_longer(study::Study& study) {
+  study.compare<Random<Counted>, Evolution<Counted>>(problems<Counted>(), {.trials = 30, .batch = 10});
+}
+
+TEST_CASE("searches by another budget or option are not compared with those that are finished, nor made") {
+  const support::TemporaryFolder folder;
+  const std::string out = "--out=" + folder.path();
+  CHECK(run({out, "--recipes=Random"}).code == 0);
+  const std::string tables = text(folder.file("toy.md"));
+  for (const bool longer : {false, true}) {
+    const Ended refused = longer ? run({out}, 0, "toy", compare_longer) : run({out, "--pool=9"});
+    CHECK(refused.code == 1);
+    CHECK(refused.measured == 0);
+    CHECK(text(folder.file("toy.md")) == tables);
+  }
+  // Recipes alone may be searched by it, but not compared with the others.
+  CHECK(run({out, "--pool=9", "--recipes=Evolution"}).measured == all_trials / 2);
+  CHECK(run({out, "--report"}).code == 1);
+  CHECK(run({out, "--report", "--recipes=Evolution"}).code == 0);
+
+  const support::TemporaryFolder same;
+  CHECK(run({"--out=" + same.path(), "--pool=8", "--problems=a"}).code == 0);
+  CHECK(run({"--out=" + same.path(), "--set=few"}).measured == all_trials / 2);  // of b
+}
+
+TEST_CASE("a search that was stopped does not go on under other conditions") {
+  const support::TemporaryFolder folder;
+  CHECK(run({"--out=" + folder.path()}, 15).measured == 15);  // of the first search
+  CHECK(run({"--out=" + folder.path(), "--pool=9"}).measured == all_trials);
 }
 
 TEST_CASE("recipes are compared on networks, whose finalists are measured task by task") {
@@ -236,6 +287,27 @@ TEST_CASE("what cannot be studied is said, and the exit code tells") {
                            std::vector<study::Problem<toy::Space, toy::Measurer>>{{.name = "a/b"}}, {.trials = 20})),
                        doctest::Contains("a problem is called 'a/b'"), std::invalid_argument);
   CHECK_THROWS_AS((study.compare<Evolution<Counted>>(problems<Counted>(), {.trials = 0})), std::invalid_argument);
+}
+
+TEST_CASE("a space that cannot be scored is refused with its name, before anything is searched") {
+  const support::TemporaryFolder folder;
+  const auto compare = [&](std::vector<double> latencies_s, std::vector<double> costs_s = {}) {
+    study::Study study({.name = "spaces"}, {.out = folder.path()});
+    std::vector<study::Problem<toy::Space, Counted>> known{problems<Counted>().front()};
+    known[0].latencies_s = std::move(latencies_s);
+    known[0].costs_s = std::move(costs_s);
+    study.compare<Evolution<Counted>>(known, {.trials = 9});
+  };
+  CHECK_THROWS_WITH_AS(compare({2, 2, 2}), doctest::Contains("problem 'a': all 3 valid configurations take"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(compare({1, 2}), doctest::Contains("problem 'a': random search is expected at the optimum"),
+                       std::invalid_argument);
+  std::vector<double> squares, costs_s(100, 1.0);
+  for (int i = 1; i <= 100; ++i) squares.push_back(i * i);
+  CHECK_NOTHROW(compare(squares, costs_s));
+  costs_s.pop_back();
+  CHECK_THROWS_WITH_AS(compare(squares, costs_s), doctest::Contains("problem 'a': 99 costs for 100 latencies"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("a network that cannot be searched is refused with its name, before anything is searched") {

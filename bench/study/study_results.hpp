@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <regex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/study/intervals.hpp"
+
+/// What studies that are no searches found, read from their JSON and, task by task, from the lines beside it.
+namespace tunewright::study {
+
+/// Values by seed.
+using OfSeeds = std::map<std::uint64_t, double>;
+
+inline std::vector<double> in_order(const OfSeeds& of_seeds) {
+  std::vector<double> values;
+  for (const auto& [seed, value] : of_seeds) values.push_back(value);
+  return values;
+}
+
+/// Values of one counter: one a seed, and, where they are known, those of each task and seed that it is the mean of.
+struct Samples {
+  OfSeeds values;
+  std::map<std::string, OfSeeds> tasks;
+
+  [[nodiscard]] Interval interval() const {
+    if (known_) return *known_;
+    std::vector<std::vector<double>> all;
+    for (const auto& [task, of_seeds] : tasks) all.push_back(in_order(of_seeds));
+    if (all.empty()) all.push_back(in_order(values));
+    const bool finite = std::all_of(all.begin(), all.end(), [](const auto& one) {
+      return std::all_of(one.begin(), one.end(), [](double value) { return std::isfinite(value); });
+    });
+    known_ = finite && (all.size() > 1 || all[0].size() > 2) ? mean_over_tasks(all, Rng(1)) : without_interval(all);
+    return *known_;
+  }
+
+ private:
+  static Interval without_interval(const std::vector<std::vector<double>>& all) {
+    double sum = 0;
+    for (const std::vector<double>& of_seeds : all) {
+      double of_task = 0;
+      for (const double value : of_seeds) of_task += value / static_cast<double>(of_seeds.size());
+      sum += of_task / static_cast<double>(all.size());
+    }
+    return {sum, sum, sum};
+  }
+  mutable std::optional<Interval> known_;  // draws take a while, and tables and figures share them
+};
+
+using Counters = std::map<std::string, Samples>;
+
+struct StudyResults {
+  std::vector<std::pair<std::string, std::vector<std::string>>> recipes;         // by data set, as they ran
+  std::map<std::pair<std::string, std::string>, Counters> results;               // by data set and recipe
+  std::map<std::pair<std::string, std::string>, std::set<std::uint64_t>> seeds;  // of those
+  std::set<std::string> counters;
+  std::set<std::string> pools;  // data sets that are made of others
+  std::vector<std::string> errors;
+  std::string options, date;
+};
+
+/// Reads what `tasks.*.jsonl` of the folder tell task by task. The last of several lines about one run counts; runs
+/// that the JSON does not tell of are left out.
+inline void read_tasks(const std::filesystem::path& folder, StudyResults& study) {
+  if (!std::filesystem::is_directory(folder)) return;
+  std::map<std::pair<std::pair<std::string, std::string>, std::uint64_t>, nlohmann::json> runs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("tasks.") || !name.ends_with(".jsonl")) continue;
+    std::ifstream lines(entry.path());
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (line.empty()) continue;
+      const nlohmann::json run = nlohmann::json::parse(line, nullptr, false);
+      if (run.is_discarded()) {  // half a line of a study that was killed, or a number that JSON has not
+        std::fprintf(stderr, "%s:%zu is left out: no JSON\n", entry.path().c_str(), number);
+        continue;
+      }
+      runs[{{run.at("data"), run.at("subject")}, run.at("seed")}] = run.at("counters");
+    }
+  }
+  for (const auto& [run, counters] : runs) {
+    const auto& [recipe_on_data, seed] = run;
+    if (const auto told = study.seeds.find(recipe_on_data); told == study.seeds.end() || !told->second.contains(seed))
+      continue;
+    Counters& result = study.results.at(recipe_on_data);
+    for (const auto& [counter, tasks] : counters.items())
+      for (const auto& [task, value] : tasks.items()) result[counter].tasks[task][seed] = value.get<double>();
+  }
+}
+
+/// Reads the JSON of a study. Throws `std::exception` for a file that is none.
+inline StudyResults read_study(const std::string& path) {
+  const auto json = nlohmann::json::parse(std::ifstream(path));
+  StudyResults study;
+  study.options = json.at("context").value("options", "");
+  study.date = json.at("context").value("date", "").substr(0, 10);
+  for (const auto& run : json.at("benchmarks")) {
+    const std::string name = run.at("name");
+    const std::size_t first = name.find('/');
+    const std::size_t second = first == std::string::npos ? first : name.find("/seed:", first + 1);
+    if (second == std::string::npos) throw std::runtime_error(path + ": no recipe, data and seed in " + name);
+    if (run.value("error_occurred", false)) {
+      study.errors.push_back(name + ": " + run.value("error_message", ""));
+      continue;
+    }
+    const std::string recipe = name.substr(0, first), data = name.substr(first + 1, second - first - 1);
+    const std::uint64_t seed = std::stoull(name.substr(second + std::string("/seed:").size()));
+    static const std::set<std::string> not_counters{"family_index", "per_family_instance_index",
+                                                    "repetitions",  "repetition_index",
+                                                    "threads",      "iterations",
+                                                    "real_time",    "cpu_time"};
+    if (study.results.find({data, recipe}) == study.results.end()) {
+      if (study.recipes.empty() || study.recipes.back().first != data) {
+        std::size_t known = 0;
+        while (known < study.recipes.size() && study.recipes[known].first != data) ++known;
+        if (known == study.recipes.size()) study.recipes.emplace_back(data, std::vector<std::string>{});
+      }
+      for (auto& [of, names] : study.recipes)
+        if (of == data) names.push_back(recipe);
+    }
+    Counters& counters = study.results[{data, recipe}];
+    study.seeds[{data, recipe}].insert(seed);
+    for (const auto& [key, value] : run.items()) {
+      if (!value.is_number() || not_counters.contains(key)) continue;
+      counters[key].values[seed] = value.get<double>();
+      study.counters.insert(key);
+    }
+  }
+  return study;
+}
+
+/// Data sets of which the name matches `pattern`, as one called `name`; nothing where there is no such data set. Tasks
+/// of different data sets are different tasks.
+inline void add_pool(StudyResults& study, const std::string& name, const std::regex& pattern) {
+  std::vector<std::string> sets, recipes;
+  for (const auto& [data, of_set] : study.recipes) {
+    if (study.pools.contains(data) || !std::regex_match(data, pattern)) continue;
+    if (sets.empty()) recipes = of_set;
+    sets.push_back(data);
+    std::erase_if(recipes, [&, known = &of_set](const std::string& recipe) {
+      return std::find(known->begin(), known->end(), recipe) == known->end();
+    });
+  }
+  if (sets.empty()) return;
+  for (const std::string& recipe : recipes) {
+    Counters& pooled = study.results[{name, recipe}];
+    for (const std::string& data : sets)
+      for (const auto& [counter, samples] : study.results.at({data, recipe}))
+        for (const auto& [task, values] : samples.tasks) {
+          pooled[counter].tasks[data + "/" + task] = values;
+          pooled[counter].values = samples.values;
+        }
+  }
+  study.recipes.emplace_back(name, std::move(recipes));
+  study.pools.insert(name);
+}
+
+/// A comparison of two recipes that a study's pools ask for.
+struct Difference {
+  std::string name, of, less, counter;
+};
+
+/// What is paired with a recipe: itself with another name before the "@"; nothing where it is not the one of `of`.
+inline std::optional<std::string> partner(const std::string& recipe, const Difference& difference) {
+  const std::size_t at = std::min(recipe.find('@'), recipe.size());
+  if (recipe.substr(0, at) != difference.of) return std::nullopt;
+  return difference.less + recipe.substr(at);
+}
+
+/// Values of two recipes on the tasks that both know by the same seeds, [task][seed] of each.
+struct Paired {
+  std::vector<std::vector<double>> first, second;
+};
+inline Paired paired(const Samples& first, const Samples& second) {
+  Paired both;
+  for (const auto& [task, of_seeds] : first.tasks) {
+    const auto same = second.tasks.find(task);
+    const auto has_seed = [&](const auto& one) { return same->second.contains(one.first); };
+    if (same == second.tasks.end() || same->second.size() != of_seeds.size() ||
+        !std::all_of(of_seeds.begin(), of_seeds.end(), has_seed))
+      continue;
+    both.first.push_back(in_order(of_seeds));
+    both.second.push_back(in_order(same->second));
+  }
+  return both;
+}
+
+}  // namespace tunewright::study

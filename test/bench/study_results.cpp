@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../bench/study/study_results.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support/temporary_folder.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+using Values = std::vector<std::vector<double>>;
+
+/// What two recipes found with seeds 0 and 1, of which B failed with 0.
+std::string json_of_two_recipes() {
+  const auto run = [](const std::string& name, const std::string& rest) {
+    return "{\"name\": \"" + name + "/iterations:1\", " + rest + "}";
+  };
+  return "{\"context\": {\"options\": \"\"}, \"benchmarks\": [" + run("A/d/seed:0", "\"accuracy\": 0.5") + "," +
+         run("A/d/seed:1", "\"accuracy\": 0.75") + "," +
+         run("B/d/seed:0", "\"error_occurred\": true, \"error_message\": \"no\"") + "," +
+         run("B/d/seed:1", "\"accuracy\": 1") + "]}";
+}
+
+std::string line_of(const char* recipe, int seed, double t, double u) {
+  return std::string("{\"subject\": \"") + recipe + "\", \"data\": \"d\", \"seed\": " + std::to_string(seed) +
+         ", \"counters\": {\"accuracy\": {\"t\": " + std::to_string(t) + ", \"u\": " + std::to_string(u) + "}}}\n";
+}
+
+}  // namespace
+
+TEST_CASE("values of tasks are those of the seeds that the JSON tells of") {
+  const support::TemporaryFolder folder;
+  std::ofstream(folder.file("s.json")) << json_of_two_recipes();
+  // Seed 7 of A is of an earlier study; B failed with seed 0.
+  std::ofstream(folder.file("tasks.1-of-1.jsonl"))
+      << line_of("A", 0, 0.25, 0.75) << line_of("A", 7, 0, 0) << line_of("A", 1, 0.5, 1) << line_of("B", 0, 0, 0)
+      << line_of("B", 1, 1, 1);
+  study::StudyResults results = study::read_study(folder.file("s.json"));
+  study::read_tasks(folder.path(), results);
+  const study::Samples& a = results.results.at({"d", "A"}).at("accuracy");
+  CHECK(a.values == study::OfSeeds{{0, 0.5}, {1, 0.75}});
+  CHECK(a.tasks.at("t") == study::OfSeeds{{0, 0.25}, {1, 0.5}});
+  CHECK(a.interval().value == 0.625);  // ((0.25 + 0.5) / 2 + (0.75 + 1) / 2) / 2
+  CHECK(results.results.at({"d", "B"}).at("accuracy").tasks.at("u") == study::OfSeeds{{1, 1.0}});
+  CHECK(results.errors == std::vector<std::string>{"B/d/seed:0/iterations:1: no"});
+}
+
+TEST_CASE("values are paired seed by seed, and not where two recipes have others") {
+  study::Samples first, second;
+  first.tasks = {{"t", {{0, 1}, {1, 2}}}, {"u", {{0, 3}, {2, 4}}}, {"v", {{0, 5}}}};
+  second.tasks = {{"t", {{1, 20}, {0, 10}}}, {"u", {{0, 30}, {1, 40}}}};
+  const study::Paired both = study::paired(first, second);
+  CHECK(both.first == Values{{1, 2}});
+  CHECK(both.second == Values{{10, 20}});
+}
