@@ -73,7 +73,7 @@ class NetworkText {
       : network_(network),
         partition_(partition),
         kernels_(kernels),
-        symbol_(codegen::detail::c_identifier(name)),
+        symbol_(codegen::detail::c_symbol(name)),
         remark_(remark),
         plan_(plan_execution(network, partition, kernels)) {
     for (const Lookup& lookup : network.lookups) tables_.push_back(row_major_constant(lookup.table));
