@@ -77,6 +77,9 @@ namespace tunewright::networks::onnx::detail {
 /// Converts one model, node by node.
 class Converter {
  public:
+  /// Operators take memory for each dimension, and a file of a few bytes can ask for any number of them.
+  static constexpr std::size_t most_dimensions = 64;
+
   Converter(Model& model, const OnnxOptions& options)
       : model_(model),
         options_(options),
@@ -100,6 +103,7 @@ class Converter {
   /// Values of a graph without inputs.
   void evaluate(Emitter& emitter, std::vector<Value>& values);
   void check_new_tensors(const ComputeGraph& graph, TensorId first, const std::string& who) const;
+  void check_dimensions(const Shape& shape, const std::string& who) const;
   void report_unsupported() const;
   [[nodiscard]] TensorId output(const std::string& name);
   [[nodiscard]] ImportedNetwork finish();
@@ -193,6 +197,7 @@ TUNEWRIGHT_INLINE void Converter::add_inputs() {
       }
       shape = given->second;
     }
+    check_dimensions(shape, "input '" + input.name + "'");
     const ScalarType type = input.type == ScalarType::Int64 ? ScalarType::Int32 : input.type;
     const Tensor tensor = graph_->input(input.name, shape, type);
     inputs_.push_back(tensor.id);
@@ -214,6 +219,12 @@ TUNEWRIGHT_INLINE void Converter::check_new_tensors(const ComputeGraph& graph, T
              std::to_string(options_.most_tensor_bytes) + "; raise it if this is meant");
     }
   }
+}
+
+TUNEWRIGHT_INLINE void Converter::check_dimensions(const Shape& shape, const std::string& who) const {
+  if (shape.size() <= most_dimensions) return;
+  refuse(who + ": a tensor has " + std::to_string(shape.size()) + " dimensions, and at most " +
+         std::to_string(most_dimensions) + " are possible; merge some of them in the model");
 }
 
 TUNEWRIGHT_INLINE void Converter::evaluate(Emitter& emitter, std::vector<Value>& values) {
@@ -302,6 +313,7 @@ TUNEWRIGHT_INLINE void Converter::convert(const Node& node) {
   std::vector<Value> outputs;
   try {
     outputs = compute(op->second, {node, model_.opset, read});
+    for (const Value& output : outputs) check_dimensions(output.shape, who);
   } catch (const UnsupportedError& error) {
     unsupported_.push_back(error.what_is);
     return;

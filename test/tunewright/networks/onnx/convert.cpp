@@ -231,6 +231,17 @@ TEST_CASE("models that would take memory or time without end are refused") {
   CHECK(contains(refusal(model), "from 1 to 2^24 are possible"));
 }
 
+TEST_CASE("tensors of more dimensions than make sense are refused") {
+  Model model = onnx_model({1}, {onnx_node("ConstantOfShape", {"many"}, "s", {{"value", onnx_ints("one", {1})}}),
+                                 onnx_node("Reshape", {"x", "s"}, "y")});
+  model.constants = {{"many", onnx_ints("many", {65})}};
+  CHECK(contains(refusal(model), "node 'the Reshape' (Reshape): a tensor has 65 dimensions, and at most 64 are"));
+  model.constants = {{"many", onnx_ints("many", {64})}};
+  CHECK(onnx_result(model, {7}) == std::vector<float>{7});
+  model = onnx_model(Ints(65, 1), {onnx_node("Relu", {"x"}, "y")});
+  CHECK(contains(refusal(model), "input 'x': a tensor has 65 dimensions"));
+}
+
 TEST_CASE("repeats of repeats that 64 bits do not count are refused") {
   // 2^64 elements, which wrap around to none: an array of them would be read behind its end.
   Model model = onnx_model({1}, {onnx_node("Expand", {"one", "s"}, "a"), onnx_node("Expand", {"a", "t"}, "b"),
