@@ -134,7 +134,7 @@ TUNEWRIGHT_INLINE ExportedDeviceCode export_device_code(const DeviceCode& code, 
                                                         std::string_view remark) {
   if (!code.image || code.image->empty())
     throw std::invalid_argument("program '" + code.program.name + "' has no machine code; export a compiled one");
-  const std::string symbol = detail::c_identifier(name);
+  const std::string symbol = detail::c_symbol(name);
   const bool cubin = code.format == DeviceFormat::Cubin;
   ExportedDeviceCode files{symbol, directory / (symbol + ".cu"), directory / (symbol + (cubin ? ".cubin" : ".ptx")),
                            directory / (symbol + ".h"), directory / (symbol + ".c")};

@@ -38,6 +38,10 @@ namespace detail {
 
 [[nodiscard]] std::string c_identifier(std::string_view name);
 
+/// The same for functions, types and files of their own: followed by _ if C or C++ gives the name another meaning, as
+/// they do to `double`, or if it is that of the runtime's files.
+[[nodiscard]] std::string c_symbol(std::string_view name);
+
 /// The names as C identifiers, numbered from 2 on if several are equal or one is in `taken`; this also holds for names
 /// between `prefix` and `suffix`.
 [[nodiscard]] std::vector<std::string> c_names(std::span<const std::string> names, std::set<std::string> taken,
@@ -104,6 +108,109 @@ TUNEWRIGHT_INLINE std::string c_identifier(std::string_view name) {
   std::string result;
   for (const char c : name) result += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0])) != 0) result.insert(0, "_");
+  return result;
+}
+
+TUNEWRIGHT_INLINE std::string c_symbol(std::string_view name) {
+  static const std::set<std::string_view> taken{"alignas",
+                                                "alignof",
+                                                "and",
+                                                "and_eq",
+                                                "asm",
+                                                "auto",
+                                                "bitand",
+                                                "bitor",
+                                                "bool",
+                                                "break",
+                                                "case",
+                                                "catch",
+                                                "char",
+                                                "char16_t",
+                                                "char32_t",
+                                                "char8_t",
+                                                "class",
+                                                "co_await",
+                                                "co_return",
+                                                "co_yield",
+                                                "compl",
+                                                "concept",
+                                                "const",
+                                                "consteval",
+                                                "const_cast",
+                                                "constexpr",
+                                                "constinit",
+                                                "continue",
+                                                "decltype",
+                                                "default",
+                                                "delete",
+                                                "do",
+                                                "double",
+                                                "dynamic_cast",
+                                                "else",
+                                                "enum",
+                                                "explicit",
+                                                "export",
+                                                "extern",
+                                                "false",
+                                                "float",
+                                                "for",
+                                                "friend",
+                                                "goto",
+                                                "if",
+                                                "inline",
+                                                "int",
+                                                "long",
+                                                "main",
+                                                "mutable",
+                                                "namespace",
+                                                "new",
+                                                "noexcept",
+                                                "not",
+                                                "not_eq",
+                                                "nullptr",
+                                                "operator",
+                                                "or",
+                                                "or_eq",
+                                                "private",
+                                                "protected",
+                                                "public",
+                                                "register",
+                                                "reinterpret_cast",
+                                                "requires",
+                                                "restrict",
+                                                "return",
+                                                "short",
+                                                "signed",
+                                                "sizeof",
+                                                "static",
+                                                "static_assert",
+                                                "static_cast",
+                                                "struct",
+                                                "switch",
+                                                "template",
+                                                "this",
+                                                "thread_local",
+                                                "throw",
+                                                "true",
+                                                "try",
+                                                "tunewright_runtime",
+                                                "typedef",
+                                                "typeid",
+                                                "typename",
+                                                "typeof",
+                                                "typeof_unqual",
+                                                "union",
+                                                "unsigned",
+                                                "using",
+                                                "virtual",
+                                                "void",
+                                                "volatile",
+                                                "wchar_t",
+                                                "while",
+                                                "xor",
+                                                "xor_eq"};
+  std::string result = c_identifier(name);
+  if (taken.contains(result)) result += '_';
   return result;
 }
 
@@ -272,7 +379,7 @@ TUNEWRIGHT_INLINE ExportedKernel export_kernel(const Kernel& kernel, std::string
   if (!kernel.object || kernel.object->empty()) {
     throw std::invalid_argument("kernel '" + kernel.symbol + "' has no object file; export a compiled one");
   }
-  const std::string symbol = detail::c_identifier(name);
+  const std::string symbol = detail::c_symbol(name);
   const std::vector<char> object = with_symbol_renamed(*kernel.object, kernel.symbol, symbol);
   const std::string header = detail::c_header(kernel, symbol, remark);
   ExportedKernel files{symbol, directory / (symbol + ".o"), directory / (symbol + ".h")};

@@ -73,7 +73,7 @@ class NetworkText {
       : network_(network),
         partition_(partition),
         kernels_(kernels),
-        symbol_(codegen::detail::c_identifier(name)),
+        symbol_(codegen::detail::c_symbol(name)),
         remark_(remark),
         plan_(plan_execution(network, partition, kernels)) {
     for (const Lookup& lookup : network.lookups) tables_.push_back(row_major_constant(lookup.table));
@@ -143,7 +143,8 @@ template <class F>
 void NetworkText::for_each_accessor(bool is_input, const F& f) const {
   const std::vector<TensorId> tensors = is_input ? inputs(network_) : network_.outputs;
   std::vector<std::string> names;
-  for (const TensorId id : tensors) names.push_back(op(id).name);
+  if (!is_input) names = network_.output_names;
+  for (std::size_t i = names.size(); i < tensors.size(); ++i) names.push_back(op(tensors[i]).name);
   names = codegen::detail::c_names(names, {}, "", "_elements");
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string type(codegen::detail::c_type(op(tensors[i]).type));

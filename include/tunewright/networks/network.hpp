@@ -35,6 +35,7 @@ struct Network {
   /// Number of trainable parameters: weights before batch normalisation was folded into them, without running
   /// statistics, including training-only parts.
   std::int64_t parameters = 0;
+  std::vector<std::string> output_names{};  ///< in exported code, one an output; empty: those of its operators
 };
 
 /// The graph of a network. Throws `std::invalid_argument` if there is none.

@@ -40,12 +40,16 @@ struct Partition {
 ///   - after other operators: also if they iterate over the same rows: softmax and layer normalisation, with their
 ///     reductions, become one task each, pooling includes its division, and elementwise operators fuse.
 ///
+/// A task stops before an operator that would have more than some thousand terms if all before it were inlined.
+///
 /// If two tasks could fuse the same residual addition, the one further from the inputs does: it is computed last, and
 /// in all blocks of a network it is the same branch. An operator that only moves or pads a single tensor for a single
-/// reader joins its reader. Reshapes are not tasks, because they share memory. Tasks are equal if their graphs are
-/// (`program::stable_hash`), whatever the names of tensors.
+/// reader joins its reader. Reshapes are not tasks, because they share memory, except those of inputs and constants
+/// that the network returns, which are copies. Tasks are equal if their graphs are (`program::stable_hash`), whatever
+/// the names of tensors.
 ///
-/// Errors: `std::invalid_argument` for a network without a graph, and for outputs that its graph does not compute.
+/// Errors: `std::invalid_argument` for a network without a graph, for outputs that its graph does not compute, and
+///         for output names of another number.
 /// Cost: some milliseconds for a hundred layers.
 /// Determinism: a function of the arguments.
 /// Deviates from Ansor (Zheng et al., OSDI 2020), which takes its tasks from Relay's fusion: there softmax and layer
@@ -64,12 +68,14 @@ struct Partition {
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/program/operators/layout.hpp"
 #include "tunewright/program/task.hpp"
+#include "tunewright/schedule/state.hpp"
 
 namespace tunewright::networks::detail {
 
@@ -95,11 +101,19 @@ class Grouping {
   [[nodiscard]] bool has_reuse(TensorId id) const {
     return op(id).has_reduction() && program::needs_multi_level_tiling(op(id));
   }
+  /// Reshapes, except those of inputs and constants that the network returns: an output in the memory of an input would
+  /// change when the next input is written.
+  void find_views(const Network& network);
   /// The nearest operator on all paths from each tensor to the outputs; `size()` if there is none.
   void find_post_dominators(const Network& network);
-  /// Operators after `from` on paths to its post-dominator `to`, which comes last.
+  /// Whether an operator may join a group of others, as far as that depends on itself.
+  [[nodiscard]] bool can_join(TensorId id) const { return is_free(id) && !has_reuse(id); }
+  /// Operators after `from` on paths to its post-dominator `to`, which comes last; none if one of them cannot join, so
+  /// that networks with many long ways around do not take the square of their size for each operator.
   [[nodiscard]] std::vector<TensorId> between(TensorId from, TensorId to) const;
   [[nodiscard]] bool may_join(TensorId id, TensorId anchor, const std::vector<TensorId>& region) const;
+  /// Terms of an operator whose elementwise producers in the group of `anchor` or in `region` are all inlined into it.
+  [[nodiscard]] std::size_t inlined_terms(TensorId id, TensorId anchor, const std::vector<TensorId>& region) const;
   /// Starts a group at `anchor` and lets it grow.
   void grow(TensorId anchor);
   /// True for an operator that moves or pads one tensor, read once.
@@ -110,12 +124,13 @@ class Grouping {
   std::vector<bool> view_;
   std::vector<TensorId> post_dominator_;
   std::vector<std::size_t> group_;
+  std::vector<std::size_t> terms_;  // of operators in groups, see `inlined_terms`
   std::size_t count_ = 0;
 };
 
 TUNEWRIGHT_INLINE Grouping::Grouping(const Network& network)
-    : graph_(network.graph), view_(graph_->size()), group_(graph_->size(), none) {
-  for (TensorId id = 0; id < graph_->size(); ++id) view_[id] = program::operators::is_reshape(*graph_, id);
+    : graph_(network.graph), view_(graph_->size()), group_(graph_->size(), none), terms_(graph_->size(), 0) {
+  find_views(network);
   find_post_dominators(network);
   std::vector<TensorId> anchors;
   std::vector<std::size_t> way(graph_->size(), 0);  // operators on the longest way from an input
@@ -139,6 +154,19 @@ TUNEWRIGHT_INLINE std::vector<std::vector<TensorId>> Grouping::groups() const {
     if (group_[id] != none) all[group_[id]].push_back(id);
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.back() < b.back(); });
   return all;
+}
+
+TUNEWRIGHT_INLINE void Grouping::find_views(const Network& network) {
+  std::vector<bool> is_output(graph_->size(), false);
+  for (const TensorId id : network.outputs) is_output[id] = true;
+  std::vector<TensorId> storage(graph_->size());
+  for (TensorId id = 0; id < graph_->size(); ++id) {
+    storage[id] = id;
+    if (!program::operators::is_reshape(*graph_, id)) continue;
+    const TensorId source = storage[graph_->producers(id)[0]];
+    view_[id] = !is_output[id] || op(source).role == Role::Computed;
+    if (view_[id]) storage[id] = source;
+  }
 }
 
 TUNEWRIGHT_INLINE void Grouping::find_post_dominators(const Network& network) {
@@ -166,28 +194,25 @@ TUNEWRIGHT_INLINE void Grouping::find_post_dominators(const Network& network) {
 }
 
 TUNEWRIGHT_INLINE std::vector<TensorId> Grouping::between(TensorId from, TensorId to) const {
-  std::vector<TensorId> found;
+  std::set<TensorId> found;
   std::vector<TensorId> open{from};
   while (!open.empty()) {
     const TensorId id = open.back();
     open.pop_back();
     if (id == to) continue;
     for (const TensorId reader : graph_->consumers(id)) {
-      if (std::find(found.begin(), found.end(), reader) != found.end()) continue;
-      found.push_back(reader);
-      open.push_back(reader);
+      if (!can_join(reader)) return {};
+      if (found.insert(reader).second) open.push_back(reader);
     }
   }
-  std::sort(found.begin(), found.end());
-  return found;
+  return {found.begin(), found.end()};
 }
 
 TUNEWRIGHT_INLINE bool Grouping::may_join(TensorId id, TensorId anchor, const std::vector<TensorId>& region) const {
   const Operator& reader = op(id);
-  if (!is_free(id) || has_reuse(id)) return false;
   const std::size_t rows = op(anchor).rank();
   for (const TensorId read : graph_->producers(id)) {
-    const bool inside = group_[read] == group_[anchor] || std::find(region.begin(), region.end(), read) != region.end();
+    const bool inside = group_[read] == group_[anchor] || std::binary_search(region.begin(), region.end(), read);
     if (!inside) continue;
     if (reader.shape() == op(anchor).shape() && !reader.has_reduction()) {
       if (!program::reads_elementwise(reader, op(read), read)) return false;
@@ -199,12 +224,33 @@ TUNEWRIGHT_INLINE bool Grouping::may_join(TensorId id, TensorId anchor, const st
   return true;
 }
 
+TUNEWRIGHT_INLINE std::size_t Grouping::inlined_terms(TensorId id, TensorId anchor,
+                                                      const std::vector<TensorId>& region) const {
+  std::size_t terms = program::size_of(op(id).body);
+  program::visit(op(id).body, [&](const program::ExprNode& node) {
+    if (node.op != program::Op::Load || op(node.tensor).has_reduction()) return;
+    const bool inside =
+        group_[node.tensor] == group_[anchor] || std::binary_search(region.begin(), region.end(), node.tensor);
+    if (inside) terms += terms_[node.tensor];
+  });
+  return terms;
+}
+
 TUNEWRIGHT_INLINE void Grouping::grow(TensorId anchor) {
+  // Each term that is read twice is there twice after inlining, and schedules with larger bodies are refused.
+  constexpr std::size_t most_terms = schedule::detail::max_body / 2;
   group_[anchor] = count_++;
+  terms_[anchor] = program::size_of(op(anchor).body);
   const TensorId exit = static_cast<TensorId>(graph_->size());
   for (TensorId last = anchor; post_dominator_[last] != exit;) {
     const std::vector<TensorId> region = between(last, post_dominator_[last]);
-    if (!std::all_of(region.begin(), region.end(), [&](TensorId id) { return may_join(id, anchor, region); })) return;
+    if (region.empty() ||
+        !std::all_of(region.begin(), region.end(), [&](TensorId id) { return may_join(id, anchor, region); }))
+      return;
+    for (const TensorId id : region) {
+      terms_[id] = inlined_terms(id, anchor, region);
+      if (terms_[id] > most_terms) return;
+    }
     for (const TensorId id : region) group_[id] = group_[anchor];
     last = post_dominator_[last];
   }
@@ -299,6 +345,10 @@ TUNEWRIGHT_INLINE void check_outputs(const Network& network) {
     throw std::invalid_argument("network '" + network.name + "' " + what);
   };
   if (network.outputs.empty()) refuse("has no outputs; list what it computes in its member `outputs`");
+  if (!network.output_names.empty() && network.output_names.size() != network.outputs.size()) {
+    refuse("has " + std::to_string(network.output_names.size()) + " names for " +
+           std::to_string(network.outputs.size()) + " outputs; give one an output, or none");
+  }
   for (const TensorId id : network.outputs) {
     if (id >= graph.size() || graph.op(id).role != Role::Computed) {
       refuse("lists tensor " + std::to_string(id) + " as an output, which its graph does not compute; list others");

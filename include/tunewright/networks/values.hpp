@@ -63,7 +63,11 @@ TUNEWRIGHT_INLINE reference::Tensors random_values(const Network& network, const
     }
   }
   std::vector<std::int64_t> rows(graph.size(), 0);
-  for (const Lookup& lookup : network.lookups) rows[lookup.ids] = graph.op(lookup.table).axes[0].extent;
+  for (const Lookup& lookup : network.lookups) {
+    const std::int64_t entries = graph.op(lookup.table).axes[0].extent;
+    std::int64_t& fewest = rows[lookup.ids];  // of all tables that the same numbers pick from
+    fewest = fewest == 0 ? entries : std::min(fewest, entries);
+  }
   reference::Tensors tensors(graph.size());
   for (TensorId id = 0; id < graph.size(); ++id) {
     const program::Operator& op = graph.op(id);

@@ -30,8 +30,11 @@ struct AlwaysInline {
 };
 
 /// May inline a costly elementwise stage: each reader then recomputes it, which pays if it replaces waiting for memory.
-/// Not in Ansor.
+/// There is a choice for the last `most_choices` such stages, because each doubles the number of sketches; those before
+/// them are not inlined. Not in Ansor.
 struct MayInline {
+  static constexpr std::size_t most_choices = 8;
+
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     AlwaysInline{}.apply(std::move(d), id, target, out);
@@ -119,8 +122,17 @@ TUNEWRIGHT_INLINE void AlwaysInline::apply(Derivation d, TensorId id, const Targ
 }
 
 TUNEWRIGHT_INLINE Answer MayInline::meets(const Derivation& d, TensorId id, const Target&) const {
-  return may_disappear(d.builder.state(), id) && program::inlineable(*d.builder.state().stages[id].op) ? Answer::Apply
-                                                                                                       : Answer::Skip;
+  const State& state = d.builder.state();
+  const auto may = [&](TensorId stage) {
+    return may_disappear(state, stage) && program::inlineable(*state.stages[stage].op);
+  };
+  if (!may(id)) return Answer::Skip;
+  std::size_t choices = 0;
+  for (std::size_t p = d.place; p < state.order.size() && choices < most_choices; ++p) {
+    const TensorId later = state.order[p];
+    choices += may(later) && !program::strictly_inlineable(*state.stages[later].op) ? 1U : 0U;
+  }
+  return choices < most_choices ? Answer::Apply : Answer::Skip;
 }
 
 TUNEWRIGHT_INLINE Answer MayInlinePadding::meets(const Derivation& d, TensorId id, const Target&) const {

@@ -199,6 +199,18 @@ TEST_CASE("buffers that share a name are numbered, as are those that are called 
   CHECK(folder.succeeds());
 }
 
+TEST_CASE("names that C or C++ use otherwise, and that of the runtime, get another end") {
+  const test::CProgram folder;
+  CHECK(codegen::export_kernel(kernel(), "double", folder.path()).symbol == "double_");
+  CHECK(codegen::export_kernel(kernel(), "tunewright runtime", folder.path()).header.filename() ==
+        "tunewright_runtime_.h");
+  CHECK(codegen::export_kernel(kernel(), "doubles", folder.path()).symbol == "doubles");
+  if (!test::has_c_compiler()) return;
+  folder.write_main("#include \"double_.h\"\nint main(void) { return double__threads != 2; }\n");
+  REQUIRE(folder.compiles());
+  CHECK(folder.succeeds());
+}
+
 TEST_CASE("remarks stay within their comment") {
   if (!test::has_c_compiler()) return;
   const test::CProgram folder;

@@ -279,11 +279,19 @@ TEST_CASE("tensors that share a name are numbered, and names that C does not tak
   const auto b = layers.graph().input("my image_elements", {2, 4});
   const auto c = layers.graph().input("my/image", {2, 4});
   const auto sum = program::operators::add(layers.graph(), program::operators::add(layers.graph(), a, b), c);
-  const Example e(layers.finish("three */ inputs", {sum, program::operators::relu(layers.graph(), sum)}));
+  networks::Network network = layers.finish("three */ inputs", {sum, program::operators::relu(layers.graph(), sum)});
+  bool named = false;
+  SUBCASE("outputs that have no name have that of their operator") {}
+  SUBCASE("outputs that have names have these") {
+    named = true;
+    network.output_names = {"class", "class"};
+  }
+  const Example e(network);
   const test::CProgram folder;
   e.export_to(folder.path());
-  folder.write_main(R"(
-#include "net.h"
+  const std::string names =
+      named ? "#define net_output_add net_output_class\n#define net_output_relu net_output_class_2\n" : "";
+  folder.write_main("#include \"net.h\"\n" + names + R"(
 int main(void) {
   struct net_weights* weights;
   struct net* network;

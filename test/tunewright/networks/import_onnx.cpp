@@ -72,6 +72,7 @@ TEST_CASE("imported networks are cut into tasks, compiled and run") {
   const std::vector<reference::Array> outputs = compiled.run(imported.values);
   // [snippet-end import]
   CHECK(outputs.size() == imported.outputs.size());
+  CHECK(network.output_names == imported.outputs);
   Example example("transformer", options);
   const std::vector<reference::Array> results = compiled.run(example.imported.values);
   for (std::size_t o = 0; o < results.size(); ++o) example.check(o, results[o]);

@@ -200,6 +200,50 @@ TEST_CASE("tasks of networks are as many as their distinct layers") {
   CHECK(networks::partition(networks::bert_base(), Target{}).tasks.size() == 10);
 }
 
+TEST_CASE("many long ways around take no time") {
+  // Each of 5,000 products is read by the next one, and by a sum behind all of them, in the opposite order.
+  auto graph = std::make_shared<ComputeGraph>();
+  std::vector<Tensor> products{graph->input("x", {2, 2})};
+  const Tensor weight = graph->constant("weight", {2, 2});
+  for (int layer = 0; layer < 5'000; ++layer) products.push_back(op::matmul(*graph, products.back(), weight));
+  Tensor sum = products.back();
+  for (std::size_t p = products.size() - 1; p-- > 1;) sum = op::add(*graph, sum, products[p]);
+  const Partition partition = networks::partition({"ladder", graph, {sum.id}, {}, 0}, Target{});
+  CHECK(partition.calls.size() > 5'000);
+  CHECK(partition.calls.size() < 5'100);  // sums join as long as their terms fit
+}
+
+TEST_CASE("a task ends before all that is inlined into one operator is too much for a schedule") {
+  // Each power is read twice: 2^12 factors in the end.
+  const Names calls = calls_of([](ComputeGraph& graph) {
+    Tensor x = graph.input("x", {4});
+    for (int n = 0; n < 12; ++n) x = op::multiply(graph, x, x);
+    return std::vector{x};
+  });
+  CHECK(calls.size() == 2);
+  // A long chain, of which each reads the last once.
+  const Names chain = calls_of([](ComputeGraph& graph) {
+    Tensor x = graph.input("x", {4});
+    for (int n = 0; n < 1000; ++n) x = op::relu(graph, x);
+    return std::vector{x};
+  });
+  CHECK(chain.size() > 1);
+  CHECK(chain.size() < 10);
+}
+
+TEST_CASE("a reshaped input or constant that is returned is a copy") {
+  const auto reshaped = [](bool constant) {
+    return calls_of([&](ComputeGraph& graph) {
+      const Tensor x = constant ? graph.constant("w", {4, 2}) : graph.input("x", {4, 2});
+      const Tensor inner = op::reshape(graph, x, {2, 4});
+      const Tensor relu = op::relu(graph, x);
+      return std::vector{op::reshape(graph, inner, {8}), op::reshape(graph, relu, {8})};
+    });
+  };
+  CHECK(reshaped(false) == Names{"relu", "reshape"});
+  CHECK(reshaped(true) == Names{"relu", "reshape"});
+}
+
 TEST_CASE("networks that compute nothing are refused") {
   auto graph = std::make_shared<ComputeGraph>();
   const Tensor x = graph->input("x", {4});
@@ -207,5 +251,7 @@ TEST_CASE("networks that compute nothing are refused") {
   CHECK_REFUSES("network 'none' has no graph", (void)networks::partition({"none", nullptr, {}, {}, 0}, Target{}));
   CHECK_REFUSES("has no outputs", (void)networks::partition({"test", graph, {}, {}, 0}, Target{}));
   CHECK_REFUSES("lists tensor 0", (void)networks::partition({"test", graph, {x.id}, {}, 0}, Target{}));
+  CHECK_REFUSES("has 1 names for 2 outputs",
+                (void)networks::partition({"test", graph, {1, 1}, {}, 0, {"y"}}, Target{}));
   CHECK_REFUSES("lists tensor 9", (void)networks::partition({"test", graph, {9}, {}, 0}, Target{}));
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "support/evaluated.hpp"
 #include "tunewright/networks/bert.hpp"
@@ -68,4 +69,21 @@ TEST_CASE("the same generator gives the same values, lookups included") {
   CHECK(a == b);
   CHECK(a != c);
   CHECK(a[network.lookups[0].rows].shape() == std::vector<std::int64_t>{3, 8});
+}
+
+TEST_CASE("random numbers that pick from two tables pick what both have") {
+  auto graph = std::make_shared<program::ComputeGraph>();
+  const auto ids = graph->input("ids", {64}, program::ScalarType::Int32);
+  const auto few = graph->constant("few", {2, 3});
+  const auto many = graph->constant("many", {1000, 3});
+  const auto first = graph->input("few.rows", {64, 3});
+  const auto second = graph->input("many.rows", {64, 3});
+  const auto sum = program::operators::add(*graph, first, second);
+  for (const bool in_order : {true, false}) {
+    networks::Network network{"two tables", graph, {sum.id}, {}, 0};
+    network.lookups = {{first.id, few.id, ids.id}, {second.id, many.id, ids.id}};
+    if (!in_order) std::swap(network.lookups[0], network.lookups[1]);
+    const reference::Tensors values = networks::random_values(network, Rng(1));
+    for (std::size_t i = 0; i < 64; ++i) CHECK(values[ids.id].get(i) < 2);
+  }
 }

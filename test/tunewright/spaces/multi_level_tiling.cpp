@@ -623,4 +623,18 @@ TEST_CASE("a task without a program, a space without a sketch") {
   CHECK_THROWS_WITH_AS((void)barren.sample(matmul(), rng), doctest::Contains("is empty"), std::invalid_argument);
 }
 
+TEST_CASE("a chain of costly operators has as many sketches as the last of them give choices") {
+  const auto sketches_of_chain = [](int operators) {
+    auto graph = std::make_shared<program::ComputeGraph>();
+    program::Tensor x = graph->input("x", {64});
+    for (int n = 0; n < operators; ++n) {
+      x = graph->compute("tanh", {{"i", 64}}, [&](auto i) { return program::tanh(x(i[0])); });
+    }
+    return MultiLevelTiling{}.sketches(program::make_task("chain", graph, Target{})).size();
+  };
+  CHECK(sketches_of_chain(4) == 8);  // three may be inlined, the last has no reader
+  CHECK(sketches_of_chain(9) == 256);
+  CHECK(sketches_of_chain(40) == 256);
+}
+
 }  // namespace

@@ -21,8 +21,8 @@ struct OnnxOptions {
   std::string name{};                                         ///< of the network; by default that of the file's graph
 
   // Limits on time and memory for hostile files.
-  double most_file_bytes = 0x1p31;    ///< of the file, and of each file that weights are in
-  double most_tensor_bytes = 0x1p33;  ///< of any tensor of the network, and of all that is computed while importing
+  double most_file_bytes = 0x1p31;    ///< of the file, of each file that weights are in, and of all weights in it
+  double most_tensor_bytes = 0x1p33;  ///< of any tensor, of all inputs, and of all that is computed while importing
   double most_folded_operations = 0x1p30;  ///< maximum operations of constant folding
   std::size_t most_nodes = 200'000;
 };
@@ -77,6 +77,9 @@ namespace tunewright::networks::onnx::detail {
 /// Converts one model, node by node.
 class Converter {
  public:
+  /// Operators take memory for each dimension, and a file of a few bytes can ask for any number of them.
+  static constexpr std::size_t most_dimensions = 64;
+
   Converter(Model& model, const OnnxOptions& options)
       : model_(model),
         options_(options),
@@ -100,6 +103,7 @@ class Converter {
   /// Values of a graph without inputs.
   void evaluate(Emitter& emitter, std::vector<Value>& values);
   void check_new_tensors(const ComputeGraph& graph, TensorId first, const std::string& who) const;
+  void check_dimensions(const Shape& shape, const std::string& who) const;
   void report_unsupported() const;
   [[nodiscard]] TensorId output(const std::string& name);
   [[nodiscard]] ImportedNetwork finish();
@@ -179,8 +183,10 @@ TUNEWRIGHT_INLINE void Converter::add_inputs() {
         shape.push_back(extent == options_.dimensions.end() ? 0 : extent->second);
       }
     }
+    if (given == options_.shapes.end() && !input.has_shape)
+      unknown += "\n  input '" + input.name + "', which has no shape: give all of it in options.shapes";
     if (given != options_.shapes.end()) {
-      bool fits = given->second.size() == shape.size() || input.shape.empty();
+      bool fits = given->second.size() == shape.size() || !input.has_shape;
       for (std::size_t d = 0; fits && d < input.shape.size(); ++d)
         fits = !input.shape[d].extent || *input.shape[d].extent == given->second[d];
       if (!fits) {
@@ -191,6 +197,7 @@ TUNEWRIGHT_INLINE void Converter::add_inputs() {
       }
       shape = given->second;
     }
+    check_dimensions(shape, "input '" + input.name + "'");
     const ScalarType type = input.type == ScalarType::Int64 ? ScalarType::Int32 : input.type;
     const Tensor tensor = graph_->input(input.name, shape, type);
     inputs_.push_back(tensor.id);
@@ -212,6 +219,12 @@ TUNEWRIGHT_INLINE void Converter::check_new_tensors(const ComputeGraph& graph, T
              std::to_string(options_.most_tensor_bytes) + "; raise it if this is meant");
     }
   }
+}
+
+TUNEWRIGHT_INLINE void Converter::check_dimensions(const Shape& shape, const std::string& who) const {
+  if (shape.size() <= most_dimensions) return;
+  refuse(who + ": a tensor has " + std::to_string(shape.size()) + " dimensions, and at most " +
+         std::to_string(most_dimensions) + " are possible; merge some of them in the model");
 }
 
 TUNEWRIGHT_INLINE void Converter::evaluate(Emitter& emitter, std::vector<Value>& values) {
@@ -300,6 +313,7 @@ TUNEWRIGHT_INLINE void Converter::convert(const Node& node) {
   std::vector<Value> outputs;
   try {
     outputs = compute(op->second, {node, model_.opset, read});
+    for (const Value& output : outputs) check_dimensions(output.shape, who);
   } catch (const UnsupportedError& error) {
     unsupported_.push_back(error.what_is);
     return;
@@ -357,6 +371,14 @@ TUNEWRIGHT_INLINE ImportedNetwork Converter::finish() {
     if (wanted[id])
       for (const TensorId read : graph_->producers(id)) wanted[read] = true;
   }
+  double input_bytes = 0;
+  for (TensorId id = 0; id < graph_->size(); ++id)
+    if (wanted[id] && graph_->op(id).role == program::Role::Input) input_bytes += program::bytes(graph_->op(id));
+  if (input_bytes > options_.most_tensor_bytes) {
+    refuse("its inputs, with the rows that they look up, take " + std::to_string(input_bytes) +
+           " bytes, more than options.most_tensor_bytes, " + std::to_string(options_.most_tensor_bytes) +
+           "; raise it if this is meant");
+  }
   auto graph = std::make_shared<ComputeGraph>();
   ImportedNetwork result;
   std::vector<TensorId> number(graph_->size(), 0);
@@ -385,6 +407,7 @@ TUNEWRIGHT_INLINE ImportedNetwork Converter::finish() {
   for (const TensorId id : outputs) result.network.outputs.push_back(number[id]);
   result.network.name = options_.name.empty() ? model_.name : options_.name;
   result.network.graph = std::move(graph);
+  result.network.output_names = model_.outputs;
   result.outputs = model_.outputs;
   return result;
 }

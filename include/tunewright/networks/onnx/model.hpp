@@ -62,6 +62,7 @@ struct ModelInput {
   std::string name;
   ScalarType type = ScalarType::Float32;
   std::vector<Dimension> shape;
+  bool has_shape = true;  ///< false: the file leaves open even how many dimensions there are
 };
 
 struct Model {

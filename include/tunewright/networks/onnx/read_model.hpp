@@ -12,8 +12,9 @@ namespace tunewright::networks::onnx {
 ///
 /// The file is not trusted. Errors: `std::invalid_argument` with file and tensor, for a file that cannot be read, is
 /// truncated, nested deeper than protobuf allows (100 levels), larger than `most_bytes`, or needs many times its size
-/// in memory; for weights whose bytes do not match their shape, that are NaN, or that are outside of the folder of the
-/// file; and for element types that tensor programs do not have.
+/// in memory; for tensors that take more than `most_bytes` of one other file together; for weights whose bytes do not
+/// match their shape, that are NaN, or that are outside of the folder of the file; and for element types that tensor
+/// programs do not have.
 /// Cost: reading the file, and twice its size in memory meanwhile.
 [[nodiscard]] Model read_model(const std::filesystem::path& path, double most_bytes = 0x1p31);
 
@@ -40,6 +41,7 @@ namespace tunewright::networks::onnx {
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -89,6 +91,7 @@ class ModelReader {
 
   std::filesystem::path path_;
   double most_bytes_;
+  mutable std::map<std::filesystem::path, double> read_;  // bytes of tensors from each other file
 };
 
 TUNEWRIGHT_INLINE std::uintmax_t ModelReader::checked_size(const std::filesystem::path& file) const {
@@ -156,6 +159,11 @@ TUNEWRIGHT_INLINE void ModelReader::read_external(const ::onnx::TensorProto& ten
     refuse(who + "'" + location + "' has " + std::to_string(size) + " bytes, and those from " + std::to_string(offset) +
            " to " + std::to_string(offset + length) +
            " are asked for; is it the file that was written with the model?");
+  }
+  // Tensors may share bytes, but without a limit a small file could be read into any amount of memory.
+  if (double& read = read_[file]; (read += static_cast<double>(length)) > most_bytes_) {
+    refuse(who + "with this one, tensors of " + std::to_string(read) + " bytes are read from '" + location +
+           "', more than options.most_file_bytes, " + std::to_string(most_bytes_) + "; raise it if this is meant");
   }
   std::ifstream stream(file, std::ios::binary);
   stream.seekg(static_cast<std::streamoff>(offset));
@@ -277,6 +285,7 @@ TUNEWRIGHT_INLINE ModelInput ModelReader::input(const ::onnx::ValueInfoProto& pr
            "int32, int64 or bool");
   }
   input.type = *element;
+  input.has_shape = type.has_shape();
   for (const auto& dimension : type.shape().dim()) {
     if (dimension.has_dim_value() && dimension.dim_value() < 1) {
       refuse("input '" + proto.name() + "' has an extent of " + std::to_string(dimension.dim_value()) +

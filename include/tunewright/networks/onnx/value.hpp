@@ -306,7 +306,13 @@ TUNEWRIGHT_INLINE Tensor Emitter::constant(const SharedArray& array) {
 }
 
 TUNEWRIGHT_INLINE Expr Emitter::element(const Value& value, std::span<const IndexExpr> indices, const Shape& wider) {
-  if (value.known && value.known->array.size() == 1) return program::constant(value.known->array.get(0), value.type);
+  if (value.known && value.known->array.size() == 1) {
+    const double number = value.known->array.get(0);
+    // A constant takes the type of the other operand: int32 does not hold all integers of the file.
+    const bool fits = value.type != ScalarType::Int64 ||
+                      (number >= program::lowest(ScalarType::Int32) && number <= program::highest(ScalarType::Int32));
+    if (fits) return program::constant(number, value.type);
+  }
   const Tensor tensor = value.known ? constant(value.known) : value.tensor;
   const std::size_t missing = indices.size() - value.shape.size();
   Indices places;

@@ -11,6 +11,8 @@
 
 #include "support/onnx_models.hpp"
 #include "support/refusal.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/networks/default_schedules.hpp"
 #include "tunewright/networks/partition.hpp"
 
 using namespace tunewright;
@@ -229,6 +231,17 @@ TEST_CASE("models that would take memory or time without end are refused") {
   CHECK(contains(refusal(model), "from 1 to 2^24 are possible"));
 }
 
+TEST_CASE("tensors of more dimensions than make sense are refused") {
+  Model model = onnx_model({1}, {onnx_node("ConstantOfShape", {"many"}, "s", {{"value", onnx_ints("one", {1})}}),
+                                 onnx_node("Reshape", {"x", "s"}, "y")});
+  model.constants = {{"many", onnx_ints("many", {65})}};
+  CHECK(contains(refusal(model), "node 'the Reshape' (Reshape): a tensor has 65 dimensions, and at most 64 are"));
+  model.constants = {{"many", onnx_ints("many", {64})}};
+  CHECK(onnx_result(model, {7}) == std::vector<float>{7});
+  model = onnx_model(Ints(65, 1), {onnx_node("Relu", {"x"}, "y")});
+  CHECK(contains(refusal(model), "input 'x': a tensor has 65 dimensions"));
+}
+
 TEST_CASE("repeats of repeats that 64 bits do not count are refused") {
   // 2^64 elements, which wrap around to none: an array of them would be read behind its end.
   Model model = onnx_model({1}, {onnx_node("Expand", {"one", "s"}, "a"), onnx_node("Expand", {"a", "t"}, "b"),
@@ -302,4 +315,122 @@ TEST_CASE("a chain of many nodes is converted without nesting") {
   for (int n = 0; n < 3000; ++n)
     nodes.push_back(onnx_node("Neg", {n == 0 ? "x" : std::to_string(n - 1)}, n == 2999 ? "y" : std::to_string(n)));
   CHECK(onnx_result(onnx_model({2}, nodes), {1, -2}) == std::vector<float>{1, -2});
+}
+
+TEST_CASE("means of integers are divided, not multiplied by a share that is no integer") {
+  // (1 + 2 + 6) / 3 = 3, and towards zero (1 + 2 - 8) / 3 = -1.
+  for (const auto& [last, mean] : {std::pair{6, 3}, {-8, -1}}) {
+    Model model =
+        onnx_model({1}, {onnx_node("ReduceMean", {"n", "axes"}, "m", {{"keepdims", std::int64_t{0}}}),
+                         onnx_node("Cast", {"m"}, "f", {{"to", std::int64_t{1}}}), onnx_node("Add", {"f", "x"}, "y")});
+    model.constants = {{"n", onnx_ints("n", {1, 2, last})}, {"axes", onnx_ints("axes", {0})}};
+    CHECK(onnx_result(model, {0.5F}) == std::vector<float>{static_cast<float>(mean) + 0.5F});
+  }
+}
+
+TEST_CASE("a shape without extents is that of one number") {
+  Model model =
+      onnx_model({2}, {onnx_node("ConstantOfShape", {"none"}, "zero"), onnx_node("Unsqueeze", {"zero", "axes"}, "z"),
+                       onnx_node("Concat", {"x", "z"}, "y", {{"axis", std::int64_t{0}}})});
+  model.constants = {{"none", onnx_ints("none", {})}, {"axes", onnx_ints("axes", {0})}};
+  CHECK(onnx_result(model, {3, 4}) == std::vector<float>{3, 4, 0});
+}
+
+TEST_CASE("nothing is left of an empty list, in whatever direction it is cut") {
+  Model model = onnx_model({2}, {onnx_node("Slice", {"none", "start", "end", "axes", "step"}, "reversed"),
+                                 onnx_node("Concat", {"reversed", "two"}, "s", {{"axis", std::int64_t{0}}}),
+                                 onnx_node("Expand", {"x", "s"}, "y")});
+  model.constants = {{"none", onnx_ints("none", {})},   {"start", onnx_ints("start", {-1})},
+                     {"end", onnx_ints("end", {-100})}, {"axes", onnx_ints("axes", {0})},
+                     {"step", onnx_ints("step", {-1})}, {"two", onnx_ints("two", {2})}};
+  CHECK(onnx_result(model, {3, 4}) == std::vector<float>{3, 4});
+}
+
+TEST_CASE("integers of the file that 32 bits do not hold keep their size beside inputs") {
+  // The input is int64 in the file, and int32 here.
+  Model model =
+      onnx_model({2}, {onnx_node("Min", {"x", "far"}, "m"), onnx_node("Cast", {"m"}, "y", {{"to", std::int64_t{1}}})});
+  model.inputs[0].type = program::ScalarType::Int64;
+  model.constants = {{"far", onnx_ints("far", {std::int64_t{1} << 40})}};
+  CHECK(onnx_result(model, {7, -9}) == std::vector<float>{7, -9});
+  model.nodes[0] = onnx_node("Less", {"x", "far"}, "m");
+  CHECK(onnx_result(model, {7, -9}) == std::vector<float>{1, 1});
+}
+
+TEST_CASE("windows that would hold none of the image are refused") {
+  for (const char* op : {"MaxPool", "AveragePool"}) {
+    const Model model = onnx_model(
+        {1, 1, 4, 4}, {onnx_node(op, {"x"}, "y", {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{0, 0, 3, 0}}})});
+    CHECK(contains(refusal(model), std::string("node 'the ") + op + "' (" + op +
+                                       "): attribute 'pads' adds 3 elements on a side where the window has 2"));
+  }
+}
+
+TEST_CASE("an output that only reshapes an input has memory of its own") {
+  Model model = onnx_model({2, 3}, {onnx_node("Reshape", {"x", "shape"}, "y")});
+  model.constants = {{"shape", onnx_ints("shape", {6})}};
+  CHECK(onnx_result(model, {1, 2, 3, 4, 5, 6}) == std::vector<float>{1, 2, 3, 4, 5, 6});
+  for (const char* op : {"Reshape", "Identity"}) {
+    model.nodes[0].op = op;
+    const networks::Network network = convert(model).network;
+    const networks::Partition partition = networks::partition(network, Target{});
+    REQUIRE(partition.calls.size() == 1);
+    CHECK(partition.calls[0].output == network.outputs[0]);
+    CHECK(partition.storage[network.outputs[0]] == network.outputs[0]);
+  }
+}
+
+TEST_CASE("an input whose number of dimensions the file leaves open needs a shape") {
+  Model model = onnx_model({}, {onnx_node("Relu", {"x"}, "y")});
+  model.inputs[0].has_shape = false;
+  CHECK(contains(refusal(model), "input 'x', which has no shape: give all of it in options.shapes"));
+  const networks::Network network = convert(model, {.shapes = {{"x", {2, 3}}}}).network;
+  CHECK(network.graph->op(network.outputs[0]).shape() == Ints{2, 3});
+  // A single number has a shape, which is not open.
+  model.inputs[0].has_shape = true;
+  CHECK(convert(model).network.graph->op(0).shape().empty());
+  CHECK(contains(refusal(model, {.shapes = {{"x", {2, 3}}}}), "does not fit the shape that the file has for it"));
+}
+
+TEST_CASE("inputs that take more memory together than is allowed are refused") {
+  Model model = onnx_model({1 << 10}, {onnx_node("Add", {"x", "z"}, "y")});
+  model.inputs.push_back(model.inputs[0]);
+  model.inputs[1].name = "z";
+  CHECK(refusal(model, {.most_tensor_bytes = 0x1p13}) == "nothing was thrown");
+  CHECK(contains(refusal(model, {.most_tensor_bytes = 0x1p12}), "take 8192.000000 bytes, more than"));
+}
+
+TEST_CASE("sums that double again and again can be scheduled") {
+  // 2^40 x: inlined into one another they would be 2^40 terms.
+  std::vector<networks::onnx::Node> nodes;
+  for (int n = 0; n < 40; ++n) {
+    const std::string read = n == 0 ? "x" : std::to_string(n - 1);
+    nodes.push_back(onnx_node("Add", {read, read}, n == 39 ? "y" : std::to_string(n)));
+  }
+  const networks::Partition partition = networks::partition(convert(onnx_model({2}, nodes)).network, Target{});
+  CHECK(partition.calls.size() > 1);
+  for (const schedule::Schedule& schedule : networks::default_schedules(partition.tasks, {.candidates = 1}))
+    CHECK_NOTHROW((void)loops::lower(schedule));
+}
+
+TEST_CASE("what a window has behind the padding of the file does not count as padding") {
+  // 0 | 1 2 3 4 and a last window of which only the 4 is there: (0 + 1) / 2, (2 + 3) / 2, 4 / 1.
+  Model model = onnx_model({1, 1, 1, 4}, {onnx_node("AveragePool", {"x"}, "y",
+                                                    {{"kernel_shape", Ints{1, 2}},
+                                                     {"strides", Ints{1, 2}},
+                                                     {"pads", Ints{0, 1, 0, 0}},
+                                                     {"ceil_mode", std::int64_t{1}},
+                                                     {"count_include_pad", std::int64_t{1}}})});
+  CHECK(onnx_result(model, {1, 2, 3, 4}) == std::vector<float>{0.5F, 2.5F, 4});
+  model.nodes[0].attributes["pads"] = Ints{0, 1, 0, 1};
+  CHECK(onnx_result(model, {1, 2, 3, 4}) == std::vector<float>{0.5F, 2.5F, 2});
+}
+
+TEST_CASE("integers of an input are concatenated with those of the file") {
+  Model model = onnx_model({2}, {onnx_node("Concat", {"x", "more", "x"}, "y", {{"axis", std::int64_t{0}}})});
+  model.inputs[0].type = program::ScalarType::Int64;
+  model.constants = {{"more", onnx_ints("more", {9, std::int64_t{1} << 40})}};
+  CHECK(onnx_result(model, {7, -8}) == std::vector<float>{7, -8, 9, 0x1p40F, 7, -8});
+  model.inputs[0].type = program::ScalarType::Float32;
+  CHECK(contains(refusal(model), "operands have types float32 and int64"));
 }

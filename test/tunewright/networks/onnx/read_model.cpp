@@ -123,6 +123,40 @@ TEST_CASE("weights may lie in a file of the same folder, and nowhere else") {
   CHECK(contains(test::refusal([&] { (void)read("weights"); }), "offset is '-4', which is no number of bytes"));
 }
 
+TEST_CASE("a file of weights is not read again and again without end") {
+  onnx::ModelProto model = sum_model();
+  for (int t = 0; t < 3; ++t) {
+    onnx::TensorProto& weight =
+        t == 0 ? *model.mutable_graph()->mutable_initializer(0) : *model.mutable_graph()->add_initializer();
+    weight.set_name("w" + std::to_string(t));
+    weight.set_data_type(onnx::TensorProto::FLOAT);
+    weight.clear_float_data();
+    weight.clear_dims();
+    weight.add_dims(500);
+    weight.set_data_location(onnx::TensorProto::EXTERNAL);
+    auto& location = *weight.add_external_data();
+    location.set_key("location");
+    location.set_value("weights");
+  }
+  const Folder folder;
+  folder.write("model/weights", std::string(2000, '\0'));
+  const auto file = folder.write("model/it.onnx", model.SerializeAsString());
+  CHECK(networks::onnx::read_model(file, 6000).constants.size() == 3);  // they may share what they read
+  CHECK(contains(test::refusal([&] { (void)networks::onnx::read_model(file, 5999); }),
+                 "tensor 'w2' lies in another file: with this one, tensors of 6000.000000 bytes are read from "
+                 "'weights', more than options.most_file_bytes"));
+}
+
+TEST_CASE("an input of unknown shape is told from a single number") {
+  onnx::ModelProto model = sum_model();
+  const Folder folder;
+  auto& type = *model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type();
+  type.mutable_shape()->clear_dim();
+  CHECK(networks::onnx::read_model(folder.write("it.onnx", model.SerializeAsString())).inputs.at(0).has_shape);
+  type.clear_shape();
+  CHECK_FALSE(networks::onnx::read_model(folder.write("it.onnx", model.SerializeAsString())).inputs.at(0).has_shape);
+}
+
 TEST_CASE("weights that do not fit their shape, or are no numbers, are refused") {
   onnx::ModelProto model = sum_model();
   onnx::TensorProto& weight = *model.mutable_graph()->mutable_initializer(0);

@@ -174,6 +174,13 @@ TUNEWRIGHT_INLINE std::vector<Value> pooling(Emitter& emitter, const Call& call)
   if (!call.has("kernel_shape")) call.refuse("attribute 'kernel_shape' is missing");
   const Windows w = windows_of(call, {x.shape[2], x.shape[3]}, pair_of(call, "kernel_shape", {1, 1}, 1),
                                call.whole("ceil_mode", 0) != 0);
+  for (std::size_t d = 0; d < 2; ++d) {
+    if (w.before[d] >= w.kernel[d] || w.after[d] >= w.kernel[d]) {
+      call.refuse("attribute 'pads' adds " + std::to_string(std::max(w.before[d], w.after[d])) +
+                  " elements on a side where the window has " + std::to_string(w.kernel[d]) +
+                  ", so that some windows would hold none of the image; give fewer");
+    }
+  }
   if (w.dilation != std::array<std::int64_t, 2>{1, 1}) {
     call.unsupported("dilations", "the window has holes", "pool without dilation");
   }
@@ -186,7 +193,9 @@ TUNEWRIGHT_INLINE std::vector<Value> pooling(Emitter& emitter, const Call& call)
                             .count_padding = counts_padding,
                             .name = largest ? "max_pool2d" : "avg_pool2d"};
   Tensor data = emitter.stored(x, channels_last());
-  if (w.symmetric()) {
+  // What a window has behind the padding of the file is not counted as padding.
+  const Windows unrounded = windows_of(call, {x.shape[2], x.shape[3]}, w.kernel);
+  if (w.symmetric() && (!counts_padding || w.after == unrounded.after)) {
     options.padding = {w.before[0], w.before[1]};
     return {image(largest ? op::max_pool2d(emitter.graph(), data, options)
                           : op::avg_pool2d(emitter.graph(), data, options))};
@@ -197,8 +206,6 @@ TUNEWRIGHT_INLINE std::vector<Value> pooling(Emitter& emitter, const Call& call)
   }
   // The mean over whole windows, corrected by the number of counted elements.
   Value mean = image(op::avg_pool2d(emitter.graph(), padded(emitter, data, w, 0, options.name), options));
-  const auto given = pair_of(call, "kernel_shape", {1, 1}, 1);
-  const Windows unrounded = windows_of(call, {x.shape[2], x.shape[3]}, given);
   reference::Array share(x.type, {mean.shape[2], mean.shape[3]});
   for (std::size_t place = 0; place < share.size(); ++place) {
     double counted = 1;

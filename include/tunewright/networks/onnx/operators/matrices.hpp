@@ -193,8 +193,10 @@ TUNEWRIGHT_INLINE Operator reduction(const std::string& name, program::Combiner 
       return emitter.element(x, indices);
     });
     if (mean) {
-      const double share = static_cast<double>(result.elements()) / static_cast<double>(x.elements());
-      result = emitter.elementwise(name, {result}, [&](auto e) { return e[0] * Expr(share); });
+      const double each = static_cast<double>(x.elements()) / static_cast<double>(result.elements());
+      // A share of one is no integer, so sums of integers are divided.
+      result = emitter.elementwise(
+          name, {result}, [&](auto e) { return is_float(x.type) ? e[0] * Expr(1 / each) : e[0] / Expr(each); });
     }
     if (call.whole("keepdims", 1) == 0) result = emitter.reshape(result, shorter);
     return {result};

@@ -125,6 +125,18 @@ TUNEWRIGHT_INLINE std::vector<Value> expand(Emitter&, const Call& call) {
   return {stretched(x, Emitter::broadcast_shape("expand", {x, wanted}))};
 }
 
+/// Casts int32 to int64 where both occur: int64 of the file is int32 if it depends on an input.
+TUNEWRIGHT_INLINE void widen_integers(Emitter& emitter, std::vector<Value>& parts) {
+  const auto has = [&](ScalarType type) {
+    return std::any_of(parts.begin(), parts.end(), [&](const Value& part) { return part.type == type; });
+  };
+  if (!has(ScalarType::Int32) || !has(ScalarType::Int64)) return;
+  for (Value& part : parts) {
+    if (part.type != ScalarType::Int32) continue;
+    part = emitter.elementwise("cast", {part}, [](auto e) { return program::cast(e[0], ScalarType::Int64); });
+  }
+}
+
 TUNEWRIGHT_INLINE std::vector<Value> concat(Emitter& emitter, const Call& call) {
   std::vector<Value> parts = call.all_inputs();
   std::erase_if(parts, [](const Value& part) { return part.elements() == 0; });
@@ -134,6 +146,7 @@ TUNEWRIGHT_INLINE std::vector<Value> concat(Emitter& emitter, const Call& call) 
                      "concatenate at most " + std::to_string(most) + " at once");
   }
   if (parts.empty()) call.refuse("it has no inputs");
+  widen_integers(emitter, parts);
   const std::size_t rank = parts[0].shape.size();
   const std::size_t axis = call.dimension(call.whole("axis", 0), rank);
   Shape shape = parts[0].shape;
@@ -212,6 +225,7 @@ TUNEWRIGHT_INLINE std::vector<Value> slice(Emitter& emitter, const Call& call) {
     if (step < 0 && !x.known) {
       call.unsupported("steps", "a step is " + std::to_string(step), "go forwards, with steps of at least 1");
     }
+    if (extent == 0) continue;  // whatever the bounds, nothing lies between them
     const auto place = [&](std::int64_t wanted, std::int64_t least, std::int64_t most) {
       return std::clamp(wanted < 0 ? wanted + extent : wanted, least, most);
     };
@@ -400,10 +414,10 @@ TUNEWRIGHT_INLINE std::vector<Value> filled(Emitter&, const Call& call) {
     if (extent < 1) call.unsupported("input", "an extent is " + std::to_string(extent), "leave the empty tensor out");
   (void)checked_elements(shape, "a result");
   const SharedArray given = call.attribute<SharedArray>("value", nullptr);
-  reference::Array value(given ? given->array.type() : ScalarType::Float32, {1});
+  reference::Array value(given ? given->array.type() : ScalarType::Float32, {});
   if (given && given->array.size() != 1) call.refuse("attribute 'value' has more than one element");
   if (given) value.set(0, given->array.get(0));
-  return {stretched(known_value(call.node.name, std::move(value)), shape.empty() ? Shape{1} : shape)};
+  return {stretched(known_value(call.node.name, std::move(value)), shape)};
 }
 
 TUNEWRIGHT_INLINE std::vector<Value> range(Emitter&, const Call& call) {
