@@ -40,7 +40,8 @@ struct Partition {
 ///   - after other operators: also if they iterate over the same rows: softmax and layer normalisation, with their
 ///     reductions, become one task each, pooling includes its division, and elementwise operators fuse.
 ///
-/// A task stops before an operator that would have more than some thousand terms if all before it were inlined.
+/// A task has at most 64 operators that fuse, 8 of them with costly functions such as tanh, and stops before one that
+/// would have more than some thousand terms if all before it were inlined.
 ///
 /// If two tasks could fuse the same residual addition, the one further from the inputs does: it is computed last, and
 /// in all blocks of a network it is the same branch. An operator that only moves or pads a single tensor for a single
@@ -76,6 +77,7 @@ struct Partition {
 #include "tunewright/program/operators/layout.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/schedule/state.hpp"
+#include "tunewright/spaces/tiling_rules.hpp"
 
 namespace tunewright::networks::detail {
 
@@ -241,6 +243,13 @@ TUNEWRIGHT_INLINE void Grouping::grow(TensorId anchor) {
   constexpr std::size_t most_terms = schedule::detail::max_body / 2;
   group_[anchor] = count_++;
   terms_[anchor] = program::size_of(op(anchor).body);
+  // Searching takes the square of the stages of a task, and few of their random schedules are valid if many stages of
+  // costly functions stay apart.
+  constexpr std::size_t most_operators = 64, most_costly = spaces::tiling::MayInline::most_choices;
+  const auto is_costly = [&](TensorId id) {
+    return program::inlineable(op(id)) && !program::strictly_inlineable(op(id));
+  };
+  std::size_t operators = 1, costly = is_costly(anchor) ? 1 : 0;
   const TensorId exit = static_cast<TensorId>(graph_->size());
   for (TensorId last = anchor; post_dominator_[last] != exit;) {
     const std::vector<TensorId> region = between(last, post_dominator_[last]);
@@ -251,6 +260,9 @@ TUNEWRIGHT_INLINE void Grouping::grow(TensorId anchor) {
       terms_[id] = inlined_terms(id, anchor, region);
       if (terms_[id] > most_terms) return;
     }
+    operators += region.size();
+    costly += static_cast<std::size_t>(std::count_if(region.begin(), region.end(), is_costly));
+    if (operators > most_operators || costly > most_costly) return;
     for (const TensorId id : region) group_[id] = group_[anchor];
     last = post_dominator_[last];
   }
