@@ -329,8 +329,8 @@ TEST_CASE("the best of a journal is found in memory for a few of its records") {
   const std::string path = folder.file("j.jsonl");
   {
     std::ofstream file(path, std::ios::binary);
-    for (int i = 0; i < 128; ++i) {
-      const bool is_last = i == 127;
+    for (int i = 0; i < 32; ++i) {
+      const bool is_last = i == 31;
       Record one = record(toy::task(), is_last ? toy::best : toy::Tiles{7, 4, 5, 2});
       one.config.assign(std::size_t{1} << 20, is_last ? 'b' : 's');
       file << data::to_line(one) << '\n';
@@ -338,7 +338,7 @@ TEST_CASE("the best of a journal is found in memory for a few of its records") {
   }
   const pid_t child = ::fork();
   if (child == 0) {
-    support::leave_room_for(rlim_t{32} << 20);
+    support::leave_room_for(rlim_t{12} << 20);
     const auto best = data::best_record(path, toy::task());
     ::_exit(best && best->config.front() == 'b' ? 0 : 1);
   }
