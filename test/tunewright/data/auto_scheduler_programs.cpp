@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <utility>
@@ -115,22 +114,6 @@ TEST_CASE("records of a task go to its entry, in whichever dataset and wherever 
   programs.append_result(b, first);
   CHECK(first.task.back() == 0);
   CHECK(first.tasks[0].operator_class == "b");
-}
-
-TEST_CASE("of many tasks a record finds its own as fast as of a few") {
-  const std::vector<data::AutoSchedulerRecord> records{record_of(R"(["a", 1])"), record_of(R"(["b", 1])")};
-  const auto ticks_of = [&](std::size_t others) {
-    data::AutoSchedulerPrograms programs("x86");
-    data::Dataset dataset;
-    for (std::size_t i = 0; i < others; ++i)
-      dataset.tasks.push_back({.name = "[\"" + std::to_string(i) + "\", 1]", .operator_class = "c"});
-    const std::clock_t start = std::clock();
-    for (int i = 0; i < 1000; ++i)
-      for (const data::AutoSchedulerRecord& record : records) programs.append_result(record, dataset);
-    return static_cast<double>(std::clock() - start);
-  };
-  // A search through the names for each record would take thousands of times as long as one among two.
-  CHECK(ticks_of(200000) < 50 * ticks_of(0));
 }
 
 TEST_CASE("layers of a network are told by their shapes, and the steps of all their tasks fit") {
