@@ -84,16 +84,17 @@ class Pretrained {
   template <class Recipe>
   std::string measured_for() {
     if constexpr (std::same_as<Recipe, BaltoTaught<M>>)
-      return measured<recipes::BaltoQuick<Space, M>>("measured_by_balto.jsonl", 16);
+      return measured<recipes::BaltoQuick<Space, M>>("measured_by_balto", 16);
     else
-      return measured<Random<M>>("measured.jsonl", programs_each_);
+      return measured<Random<M>>("measured", programs_each_);
   }
 
-  /// A journal, complete, of what `Collector` measures.
+  /// A journal, complete, of what `Collector` measures. Each number of programs has its own: a model taught fewer would
+  /// learn from all.
   template <class Collector>
   std::string measured(const std::string& name, std::size_t batch) {
     make_folder(folder_);
-    const std::string file = (folder_ / name).string();
+    const std::string file = (folder_ / (name + "." + std::to_string(programs_each_) + ".jsonl")).string();
     for (const Target& target : targets()) {
       for (const auto& [name_of, graph] : pretraining_operators()) {
         data::Journal journal{{.path = file, .many_tasks = true}};
