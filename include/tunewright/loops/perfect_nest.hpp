@@ -27,8 +27,8 @@ void rebind(const LoopNest& nest, Node& node, Var from, Var to, std::int64_t beg
 [[nodiscard]] bool is_innermost(const Node& node);
 
 /// Whether `node` is a loop, of at most as many iterations as a vector has lanes, around a vectorised one of as many or
-/// up to four times as many, that copies an operand whose elements lie side by side along the former only. Code
-/// generators transpose such tiles in registers, if no guard divides them.
+/// up to `most_transposed_squares` times as many, that copies an operand whose elements lie side by side along the
+/// former only. Code generators transpose such tiles in registers, if no guard divides them.
 [[nodiscard]] bool transposes(const LoopNest& nest, const Node& node);
 
 /// The last node of the group that begins at `first`: an initialisation and the next loop, if that updates the same
@@ -103,9 +103,9 @@ TUNEWRIGHT_INLINE bool transposes(const LoopNest& nest, const Node& node) {
   if (s == nullptr || s->kind != Statement::Kind::Assign || loops.size() != 2 || loops[0]->kind != LoopKind::Serial ||
       loops[1]->kind != LoopKind::Vectorized)
     return false;
-  constexpr std::int64_t most_lanes = 16, most_squares = 4;
+  constexpr std::int64_t most_lanes = 16;
   const std::int64_t rows = nest.variables[loops[0]->var].extent, columns = nest.variables[loops[1]->var].extent;
-  if (rows > most_lanes || columns % rows != 0 || columns / rows > most_squares) return false;
+  if (rows > most_lanes || columns % rows != 0 || columns / rows > most_transposed_squares) return false;
   bool across = false;
   program::visit(s->op->body, [&](const program::ExprNode& read) {
     if (read.op != program::Op::Load || nest.buffer_of[read.tensor] == LoopNest::no_buffer) return;

@@ -18,6 +18,9 @@ namespace tunewright::loops {
 /// Number of tile registers for sums; the others hold factors.
 inline constexpr unsigned max_tile_accumulators = 4;
 
+/// Squares side by side that code generators transpose in registers as one tile.
+inline constexpr std::int64_t most_transposed_squares = 4;
+
 /// Distance in elements between iterations of `var`; empty if it varies.
 [[nodiscard]] std::optional<std::int64_t> stride(const IndexExpr& offset, Var var);
 

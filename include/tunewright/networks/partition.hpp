@@ -245,10 +245,9 @@ TUNEWRIGHT_INLINE void Grouping::grow(TensorId anchor) {
   terms_[anchor] = program::size_of(op(anchor).body);
   // Searching takes the square of the stages of a task, and few of their random schedules are valid if many stages of
   // costly functions stay apart.
-  constexpr std::size_t most_operators = 64, most_costly = spaces::tiling::MayInline::most_choices;
-  const auto is_costly = [&](TensorId id) {
-    return program::inlineable(op(id)) && !program::strictly_inlineable(op(id));
-  };
+  using spaces::tiling::MayInline;
+  constexpr std::size_t most_operators = 64, most_costly = MayInline::most_choices;
+  const auto is_costly = [&](TensorId id) { return MayInline::is_costly(op(id)); };
   std::size_t operators = 1, costly = is_costly(anchor) ? 1 : 0;
   const TensorId exit = static_cast<TensorId>(graph_->size());
   for (TensorId last = anchor; post_dominator_[last] != exit;) {

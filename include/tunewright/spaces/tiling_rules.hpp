@@ -35,6 +35,9 @@ struct AlwaysInline {
 struct MayInline {
   static constexpr std::size_t most_choices = 8;
 
+  /// Whether an elementwise operator is costly to compute again for each reader.
+  [[nodiscard]] static bool is_costly(const program::Operator& op);
+
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     AlwaysInline{}.apply(std::move(d), id, target, out);
@@ -121,16 +124,17 @@ TUNEWRIGHT_INLINE void AlwaysInline::apply(Derivation d, TensorId id, const Targ
   out.push_back(std::move(d));
 }
 
+TUNEWRIGHT_INLINE bool MayInline::is_costly(const program::Operator& op) {
+  return program::inlineable(op) && !program::strictly_inlineable(op);
+}
+
 TUNEWRIGHT_INLINE Answer MayInline::meets(const Derivation& d, TensorId id, const Target&) const {
   const State& state = d.builder.state();
-  const auto may = [&](TensorId stage) {
-    return may_disappear(state, stage) && program::inlineable(*state.stages[stage].op);
-  };
-  if (!may(id)) return Answer::Skip;
+  if (!may_disappear(state, id) || !program::inlineable(*state.stages[id].op)) return Answer::Skip;
   std::size_t choices = 0;
   for (std::size_t p = d.place; p < state.order.size() && choices < most_choices; ++p) {
     const TensorId later = state.order[p];
-    choices += may(later) && !program::strictly_inlineable(*state.stages[later].op) ? 1U : 0U;
+    choices += may_disappear(state, later) && is_costly(*state.stages[later].op) ? 1U : 0U;
   }
   return choices < most_choices ? Answer::Apply : Answer::Skip;
 }

@@ -28,7 +28,7 @@ struct Plan {
   /// refused: a misspelt `--seeds` would otherwise search with the default. They are no `std::string`s, because
   /// `{{"a", "b"}}` would make a single one, from two iterators.
   std::vector<const char*> options{};
-  /// Those of `options` that only choose what is searched: with another value each search finds the same.
+  /// A study may list here what only chooses among its searches: each finds the same with another value of it.
   std::vector<const char*> choosing{};
 };
 

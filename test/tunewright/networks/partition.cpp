@@ -228,7 +228,7 @@ TEST_CASE("a task ends before all that is inlined into one operator is too much 
     return std::vector{x};
   });
   CHECK(chain.size() == 16);  // 64 each
-  // Of functions that are costly to compute twice there are 8 each.
+  // A task has at most 8 functions that are costly to compute twice.
   const Names costly = calls_of([](ComputeGraph& graph) {
     Tensor x = graph.input("x", {4});
     for (int n = 0; n < 20; ++n) x = graph.compute("tanh", {{"i", 4}}, [&](auto i) { return program::tanh(x(i[0])); });

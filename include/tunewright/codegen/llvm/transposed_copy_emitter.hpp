@@ -74,7 +74,6 @@ class TransposedCopyEmitter : EmissionParts {
  private:
   using Rows = llvm::SmallVector<llvm::Value*, 16>;
   static constexpr unsigned block = 4;  ///< lanes of 128 bits, within which most shuffles operate
-  static constexpr std::int64_t most_squares = 4;
 
   [[nodiscard]] std::int64_t lanes_of_float() const {
     return static_cast<std::int64_t>(context_.target.vector_bytes() / sizeof(float));
@@ -83,7 +82,7 @@ class TransposedCopyEmitter : EmissionParts {
   [[nodiscard]] bool is_tile(const loops::Statement& s, loops::Var along_operand, loops::Var along_target) const {
     const program::ScalarType type = nest_.buffers[s.target].type;
     const std::int64_t lanes = lanes_of_float(), width = plan_.extent(along_target);
-    if (type != program::ScalarType::Float32 || width % lanes != 0 || width > most_squares * lanes ||
+    if (type != program::ScalarType::Float32 || width % lanes != 0 || width > loops::most_transposed_squares * lanes ||
         plan_.extent(along_operand) != lanes ||
         loops::stride(plan_.of(s).target.offset, along_target) != std::optional<std::int64_t>(1))
       return false;

@@ -15,6 +15,7 @@
 #include "tunewright/drafts/symbol_analyzer/growing_footprint.hpp"
 #include "tunewright/drafts/symbol_analyzer/statement_footprint.hpp"
 #include "tunewright/loops/operations.hpp"
+#include "tunewright/loops/tensor_operands.hpp"
 
 namespace tunewright::drafts {
 
@@ -211,7 +212,6 @@ TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSumm
 }
 
 TUNEWRIGHT_INLINE bool CpuSymbolReader::transposes(const loops::StatementSummary& statement) const {
-  constexpr double most_squares = 4;
   const std::span<const loops::LoopSummary> open = reader_.open();
   if (open.size() < 2 || statement.kind != loops::Statement::Kind::Assign) return false;
   const std::size_t along_target = open.size() - 1, along_operand = along_target - 1;
@@ -219,7 +219,7 @@ TUNEWRIGHT_INLINE bool CpuSymbolReader::transposes(const loops::StatementSummary
   const double squares = static_cast<double>(open[along_target].extent) / lanes(store);
   if (open[along_target].kind != loops::LoopKind::Vectorized || open[along_operand].kind != loops::LoopKind::Serial ||
       static_cast<double>(open[along_operand].extent) != lanes(store) || squares != std::floor(squares) ||
-      squares > most_squares || !footprint_.contiguous(store, along_target))
+      squares > loops::most_transposed_squares || !footprint_.contiguous(store, along_target))
     return false;
   return std::ranges::any_of(footprint_.accesses().subspan(1), [&](const StatementFootprint::Access& a) {
     return footprint_.contiguous(a, along_operand) && (a.moved_by >> along_target & 1U) != 0;
