@@ -59,7 +59,7 @@ struct MultiTaskRun {
 ///   MultiTaskTuner<recipes::AnsorQuick<Space, Measurer>, schedulers::Gradient> tuner{{.seed = 7}};
 ///   const auto run = tuner.run(tasks, {.trials = 20000}, journal, progress);
 ///
-/// All tasks share one model and one journal (`data::Journal` with `many_tasks`), from which a stopped search resumes.
+/// All tasks share one model and one journal, from which a stopped search resumes.
 /// Options of the scheduler follow those of the parts: `tuner{{.seed = 7}, {.epsilon = 0}}`.
 ///
 /// Determinism: the same seed, tasks, budget, journal and measurements give the same histories at any number of

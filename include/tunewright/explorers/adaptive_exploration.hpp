@@ -43,7 +43,8 @@ namespace tunewright::explorers {
 ///              starts with an untrained agent.
 /// Errors:      `std::invalid_argument` for options out of range, and for a knob with unknown values.
 /// Deviates:    a move to a missing configuration is made knob by knob, as far as configurations exist, while
-///              Chameleon's spaces have no holes; candidates that the ranking rejects have reward 0.
+///              Chameleon's spaces have no holes; candidates that the ranking rejects have reward 0; Adam's epsilon is
+///              1e-8, in the released code 1e-5.
 struct AdaptiveExploration {
   std::size_t episodes = 128;   ///< episodes per round, at least 1
   std::size_t steps = 500;      ///< maximum moves of an episode, at least 1

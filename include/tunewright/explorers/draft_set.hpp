@@ -21,7 +21,8 @@ namespace tunewright::explorers {
 /// Collects a set of candidates much larger than the batch, from which a model chooses, and keeps it for some rounds:
 /// Pruner's latent schedule explorer.
 ///
-///   every `refresh_rounds`-th round   set = the best `size` that `explorer` finds
+///   every `refresh_rounds`-th round   set = the best `size` that `explorer` finds; sooner, if fewer than `wanted`
+///                                     unmeasured members are left
 ///   every round                       pool = unmeasured members of the set, then random candidates, then
 ///                                     mutations of the fastest `wanted` measured ones
 ///

@@ -38,7 +38,7 @@ namespace tunewright::measurers {
 ///   branches  at a boundary: one condition each time the loops that decide it are entered, unless straight-line code
 ///             decides it;
 ///   caches    for L1, L2 and the last level: the lines that the first loop whose footprint does not fit touches, each
-///             time it is entered.
+///             time it is entered; none for a cache that holds all buffers, because programs run repeatedly.
 /// Loops cost one step per iteration unless they are unrolled; parallel loops cost a fork and the longest share of
 /// their iterations. The machine evaluates the nest for which code is generated, `loops::prepare_for_codegen`: zeros
 /// that are inlined into sums are skipped where the lanes of a vector share them, with one condition per tile in the
@@ -56,11 +56,11 @@ namespace tunewright::measurers {
 /// L2 only once from device memory.
 ///
 /// Not modelled: real latencies of any real machine; conflicts between cache sets, prefetching, TLBs; reuse between
-/// statements (a producer computed near its consumer saves memory, but not the traffic between the two); data that are
-/// in a cache since the last run, so that small problems wait for memory as no repeated measurement does; guards of
-/// tiles that do not divide (a tile that reaches beyond the end is computed in full, one that lies beyond it is
-/// skipped); the share of a boundary that one thread has; the quality of generated code; on GPUs also divergence of
-/// warps, replays of L1, and clocks that depend on power. Results are assumed to be correct.
+/// statements (a producer computed near its consumer saves memory, but not the traffic between the two); what a cache
+/// that does not hold all buffers has since the last run; guards of tiles that do not divide (a tile that reaches
+/// beyond the end is computed in full, one that lies beyond it is skipped); the share of a boundary that one thread
+/// has; the quality of generated code; on GPUs also what L2 has since the last run, divergence of warps, replays of L1,
+/// and clocks that depend on power. Results are assumed to be correct.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer.
 /// Errors:      a nest that exceeds the static limits of its target is a `Fault::InvalidSchedule`.

@@ -27,7 +27,7 @@ namespace tunewright::recipes {
 ///           arXiv 2304.05430.
 /// Deviates: as `models::BiLstmAttention`. The tuner was not released: the choice of rows for the network is a
 ///           reconstruction. Features are not mapped between devices; `adaptations::FeatureMap` maps them and trains
-///           the whole network. The caller chooses tasks by their share of the operations.
+///           the whole network. `schedulers::FlopsFirst` of a `MultiTaskTuner` orders tasks by operations.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct HetFeatTransfer {
   using space = Space;

@@ -30,7 +30,7 @@ namespace tunewright::adaptations::alignment {
 /// Deviates:    the paper's columns have mean zero; here the means are aligned as well.
 ///
 /// Labels are not needed. The additional loss of `Deep CORAL` (Sun and Saenko, ECCV 2016 workshops),
-/// C_from - C_to|^2 / (4 D^2) on the last hidden layer, belongs to the training of a network and is not included; on
+/// |C_from - C_to|^2 / (4 D^2) on the last hidden layer, belongs to the training of a network and is not included; on
 /// embeddings of a trained network this map is the linear counterpart.
 struct Covariance {
   double regularisation = 1;  ///< added to every variance, above 0, in the unit of a column squared
