@@ -7,17 +7,18 @@
 //                     [Google Benchmark options]
 //
 // Each kernel is tuned for the instruction set (native) and the threads (one a core) with at most N trials (500) and S
-// seconds, or taken from the journal as far as that goes; what is measured goes to the journal. The four fastest
-// candidates are compared; with a limit of seconds only the fastest, which is what the search knows by then. Libraries
-// are told the same and are tried first: one that does not keep to it is reported, and not compared with.
+// seconds, or taken from the journal as far as that goes; what is measured goes to the journal. The fastest candidates
+// are measured once more in turns, and four of them compared; with a limit of seconds only the fastest, which is what
+// the search knows by then. Libraries are told the same and are tried first: one that does not keep to it is reported,
+// and not compared with.
 // `--random_shapes` compares kernels that nobody chose instead of the listed ones; suite.hpp and random_shapes.hpp say
 // which there are.
 //
 // Counters: ratio_vs_best_library (library time / ours, above 1 is faster), fraction_of_peak (of the fused multiply-add
-// peak of float32 of the instruction set, measured in the same run), gflops, tuning_seconds, trials, failed; where
-// memory bounds, fraction_of_bandwidth (bytes of inputs and outputs a second / those of copying and triad over as many
-// bytes, or of summing them where less than a tenth is written, measured in the same run). The last benchmark, summary,
-// has their geometric mean, the number below 1, and the weakest five.
+// peak of float32 of the instruction set, measured in the same run), gflops, tuning_seconds (measuring once more
+// included), trials, failed; where memory bounds, fraction_of_bandwidth (bytes of inputs and outputs a second / those of
+// copying and triad over as many bytes, or of summing them where less than a tenth is written, measured in the same
+// run). The last benchmark, summary, has their geometric mean, the number below 1, and the weakest five.
 //
 // With --serve=KERNEL there are no libraries: that kernel of the suite is tuned, "ready" is written with counters of
 // the search, and for every line on standard input the time of one call in seconds is written as a line to standard
@@ -63,7 +64,10 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
   const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
   try {
     const bench::KernelRun run = bench::tune_alone(tuner, task, settings);
-    const std::vector<schedule::Schedule> best = run.history.fastest(settings.seconds_per_kernel ? 1 : 4);
+    const auto searched = std::chrono::steady_clock::now();
+    const std::vector<schedule::Schedule> best =
+        settings.seconds_per_kernel ? run.history.fastest(1) : bench::finalists(tuner, task, run);
+    const Seconds confirming = std::chrono::steady_clock::now() - searched;
     bench::Comparison result;
     for (auto _ : state) {
       result = bench::compare(tuner.parts().measurer, task, kernel_case, best);
@@ -78,7 +82,7 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
     state.counters["fraction_of_peak"] = task.flops / result.tuned_s / result.peak;
     if (result.bandwidth) state.counters["fraction_of_bandwidth"] = result.bytes / result.tuned_s / *result.bandwidth;
     state.counters["gflops"] = task.flops / result.tuned_s * 1e-9;
-    state.counters["tuning_seconds"] = run.status.elapsed.count();
+    state.counters["tuning_seconds"] = (run.status.elapsed + confirming).count();
     state.counters["trials"] = static_cast<double>(run.status.trials);
     state.counters["failed"] = static_cast<double>(run.status.failed());
     std::string label = "best library: " + result.library;
@@ -126,17 +130,17 @@ void serve(const std::string& name, const Target& target, const bench::TuningOpt
     throw std::invalid_argument("'" + name + "' is no float32 kernel of the suite; --benchmark_list_tests names them");
   const Task task = program::make_task(entry->name, bench::program_of(entry->shape), target);
   bench::KernelTuner tuner = bench::kernel_tuner(settings.seed, threads);
+  const auto start = std::chrono::steady_clock::now();
   const bench::KernelRun run = bench::tune_alone(tuner, task, settings);
+  const std::vector<schedule::Schedule> best = bench::finalists(tuner, task, run);
+  const Seconds tuning = std::chrono::steady_clock::now() - start;
+  if (best.empty()) throw std::runtime_error("no tuned kernel of '" + name + "' runs");
   measurers::OrcJit& measurer = tuner.parts().measurer;
-  std::vector<codegen::Kernel> kernels;
-  for (const schedule::Schedule& schedule : run.history.fastest(4))
-    kernels.push_back(measurer.compile_kernel(task, loops::lower(schedule)));
-  const auto best = bench::detail::fastest(measurer.measure_interleaved(task, kernels));
-  if (!best) throw std::runtime_error("no tuned kernel of '" + name + "' runs");
+  const codegen::Kernel kernel = measurer.compile_kernel(task, loops::lower(best.front()));
   std::cout << "ready trials=" << run.status.trials << " failed=" << run.status.failed()
-            << " seconds=" << run.status.elapsed.count() << std::endl;
+            << " seconds=" << tuning.count() << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
-    const Outcome outcome = measurer.measure_interleaved(task, std::span(kernels).subspan(*best, 1), 5).front();
+    const Outcome outcome = measurer.measure_interleaved(task, std::span(&kernel, 1), 5).front();
     std::cout << bench::timing_of(outcome).median.count() << std::endl;
   }
 }

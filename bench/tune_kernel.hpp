@@ -49,6 +49,14 @@ inline KernelRun tune_alone(KernelTuner& tuner, const Task& task, const TuningOp
   return tuner.run(task, budget, journal, Progress{});
 }
 
+/// The fastest schedules of a run after measuring more of them again in turns, up to four that ran.
+inline std::vector<schedule::Schedule> finalists(KernelTuner& tuner, const Task& task, const KernelRun& run) {
+  std::vector<schedule::Schedule> best;
+  for (Trial<schedule::Schedule>& trial : tuner.confirm(task, run))
+    if (trial.outcome.valid() && best.size() < 4) best.push_back(std::move(trial.candidate.config));
+  return best;
+}
+
 /// The tuned kernel beside the fastest library that ran. The speed of a shared machine changes within seconds and
 /// differs between kinds of work, so ratios are medians over pairs that ran right after each other.
 struct Comparison {

@@ -110,7 +110,7 @@ std::string row_of(const bench::KernelCase& kernel_case, const Target& target, c
   const Outcome naive = measurer.measure_kernel(
       task, measurer.compile_kernel(task, loops::lower(schedule::Schedule{kernel_case.graph, {}})));
   const bench::KernelRun found = tuner.run(task, {.trials = options.trials}, journal, curve, Progress{}, interrupt);
-  const std::vector<schedule::Schedule> best = found.history.fastest(4);
+  const std::vector<schedule::Schedule> best = bench::finalists(tuner, task, found);
   if (best.empty()) throw std::runtime_error("no program of '" + task.name + "' ran; faults: " + faults(found.status));
   const bench::Comparison result = bench::compare(measurer, task, kernel_case, best);
   curve.final_ratio = result.ratio.value_or(0);

@@ -158,7 +158,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
   }
 
   /// Measures the `count` fastest trials of a task again, alternately, as `Tuner::confirm` does.
-  [[nodiscard]] std::vector<Trial<Config>> confirm(const TaskRun<Config>& run, std::size_t count = 5)
+  [[nodiscard]] std::vector<Trial<Config>> confirm(const TaskRun<Config>& run, std::size_t count = default_finalists)
     requires ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>
   {
     return confirm_fastest(parts(), run.task.task, run.history, count);

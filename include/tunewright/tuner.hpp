@@ -129,7 +129,8 @@ struct Tuner : CheckedParts<Recipe>::type {
   /// Measures the `count` fastest trials of a run of `task` again, alternately, and returns them with the new outcomes,
   /// fastest first. Minutes may lie between two measurements of a run; here all candidates run under the same
   /// conditions. Throws `std::invalid_argument` for the run of another task.
-  [[nodiscard]] std::vector<Trial<Config>> confirm(const Task& task, const Run<Config>& run, std::size_t count = 5)
+  [[nodiscard]] std::vector<Trial<Config>> confirm(const Task& task, const Run<Config>& run,
+                                                   std::size_t count = default_finalists)
     requires ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>
   {
     if (stable_hash(task) != stable_hash(run.status.task)) {

@@ -102,7 +102,7 @@ struct Nvrtc {
   [[nodiscard]] std::string identity() const;
 
   /// Measures the best candidates again, alternately, on the first device, so that drifting clocks affect all of them
-  /// alike.
+  /// alike. Long kernels get fewer rounds, at least three: `Protocol::budget_seconds` are enough for each.
   [[nodiscard]] std::vector<Outcome> confirm(const Task& task, std::span<const loops::LoopNest> programs,
                                              unsigned rounds = 11);
 
@@ -209,7 +209,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Nvrtc::confirm(const Task& task, std::spa
   prepare(task);
   const Team team(*this, task, programs, team_size());
   return measure_together(*team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
-    return workers->sandbox(0).measure_interleaved(kernels, protocol, rounds);
+    return workers->sandbox(0).measure_interleaved(kernels, protocol, rounds, protocol.budget_seconds);
   });
 }
 

@@ -82,6 +82,7 @@ struct OrcJit {
   [[nodiscard]] std::string identity() const;
 
   /// Measures the best candidates again, alternately: fairer among close ones than measurements that are minutes apart.
+  /// Long kernels get fewer rounds, at least three: `Protocol::budget_seconds` are enough for each.
   [[nodiscard]] std::vector<Outcome> confirm(const Task& task, std::span<const loops::LoopNest> programs,
                                              unsigned rounds = 11);
 
@@ -183,11 +184,14 @@ TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure(const Task& task, std::sp
 
 TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::confirm(const Task& task, std::span<const loops::LoopNest> programs,
                                                        unsigned rounds) {
-  const CpuCompileTeam::Compilers& compilers = state->compilers.at_least(1, task.target, compile);
-  CpuCompileTeam team(programs, compilers, 1, protocol.compile_timeout_seconds, {});
+  validate(protocol);
+  prepare(task);
+  const std::size_t threads = compile_threads != 0 ? compile_threads : processors.size();
+  const CpuCompileTeam::Compilers& compilers = state->compilers.at_least(threads, task.target, compile);
+  CpuCompileTeam team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
   team.wait_for_all();
   return measure_together(team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
-    return measure_interleaved(task, kernels, rounds);
+    return sandbox->measure_interleaved(kernels, protocol, rounds, protocol.budget_seconds);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,8 +69,10 @@ class Sandbox {
 
   /// Times several kernels alternately, `rounds` repeats each, so that changes of the machine's speed affect all alike:
   /// for confirming the best candidates and for ratios against a baseline. Each round starts with another kernel.
-  [[nodiscard]] std::vector<Outcome> measure_interleaved(std::span<const codegen::Kernel> kernels,
-                                                         const Protocol& protocol, unsigned rounds);
+  /// Rounds end after the third or a later one when they took `seconds_per_kernel` for each kernel on average.
+  [[nodiscard]] std::vector<Outcome> measure_interleaved(
+      std::span<const codegen::Kernel> kernels, const Protocol& protocol, unsigned rounds,
+      double seconds_per_kernel = std::numeric_limits<double>::infinity());
 
   /// What a device's worker reports about the device: the bytes of `Reply::detail`, or a failure.
   [[nodiscard]] std::variant<sandbox::Reply, Failure> describe(double timeout_seconds = 60);
@@ -177,7 +180,8 @@ TUNEWRIGHT_INLINE Outcome Sandbox::measure(const codegen::Kernel& kernel, const 
 }
 
 TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<const codegen::Kernel> kernels,
-                                                                    const Protocol& protocol, unsigned rounds) {
+                                                                    const Protocol& protocol, unsigned rounds,
+                                                                    double seconds_per_kernel) {
   if (rounds == 0 || rounds > Protocol::repeats_limit) {
     throw std::invalid_argument(std::to_string(rounds) + " rounds of interleaved measuring; give 1 to 256");
   }
@@ -192,7 +196,11 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<co
   const bool foreign_threads = threads_ > 1 && std::any_of(kernels.begin(), kernels.end(),
                                                            [](const auto& kernel) { return kernel.native != nullptr; });
   request.settle_seconds = foreign_threads ? 0.03 : 0;
+  constexpr unsigned least_rounds = 3;
+  const auto first_round = Clock::now();
+  const Seconds enough(seconds_per_kernel * static_cast<double>(kernels.size()));
   for (unsigned round = 0; round < rounds; ++round) {
+    if (round >= least_rounds && Clock::now() - first_round >= enough) break;
     for (std::size_t turn = 0; turn < entries.size(); ++turn) {
       Entry& entry = entries[(turn + round) % entries.size()];
       if (entry.failure) continue;

@@ -12,6 +12,10 @@
 
 namespace tunewright {
 
+/// How many trials are measured again by default. Latencies that a shared machine disturbs differ by more than the
+/// programs do, so the fastest one is often not among the first few.
+inline constexpr std::size_t default_finalists = 16;
+
 /// Measures the `count` fastest trials of `history` again, alternately; returns them with the new outcomes, fastest
 /// first.
 template <class Recipe>

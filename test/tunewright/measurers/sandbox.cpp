@@ -602,3 +602,13 @@ TEST_CASE("interleaved measuring keeps the order and survives failures") {
   CHECK(sandbox.measure(kernel(add), quick()).valid());
   CHECK_THROWS_AS(static_cast<void>(sandbox.measure_interleaved(kernels, protocol, 0)), std::invalid_argument);
 }
+
+TEST_CASE("interleaved measuring ends after three rounds when they took long enough") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  const std::vector<codegen::Kernel> kernels = {kernel(slow_add), kernel(add)};
+  for (const Outcome& outcome : sandbox.measure_interleaved(kernels, quick(), 200, 1e-9))
+    CHECK(outcome.timing()->repeats.size() == 3);
+  for (const Outcome& outcome : sandbox.measure_interleaved(kernels, quick(), 2, 1e-9))
+    CHECK(outcome.timing()->repeats.size() == 2);
+}

@@ -198,7 +198,7 @@ TEST_CASE("an operand that is stored transposed may be copied in panels along th
   });
   const auto& sketches = space.sketches(task);
   CHECK(counts<schedule::CacheRead>(sketches) == Counts{2, 2});
-  CHECK(counts<schedule::Pack>(sketches) == Counts{1, 1});
+  CHECK(counts<schedule::Pack>(sketches) == Counts{2, 2});  // both: A has its rows last
 
   // Where the copy is made, what the product reads of it is one vector, and so is what the copy stores.
   Rng rng(1);
@@ -214,6 +214,30 @@ TEST_CASE("an operand that is stored transposed may be copied in panels along th
     ++copied;
     REQUIRE_FALSE(copy->packing.empty());
     CHECK(copy->packing.back().dimension == 0);  // n, which B has first
+  }
+  CHECK(copied > 8);
+}
+
+TEST_CASE("the left operand of A^T B may be copied in panels of a register tile's rows") {
+  const MultiLevelTiling space;
+  const Task task = task_of([](auto& g) {
+    const auto a = g.input("A", {48, 60});
+    const auto b = g.input("B", {48, 64});
+    ops::relu(g, ops::matmul(g, a, b, {.transpose_a = true}));
+  });
+  Rng rng(1);
+  std::size_t copied = 0;
+  for (int draw = 0; draw < 64; ++draw) {
+    const auto config = space.sample(task, rng);
+    REQUIRE(config);
+    const loops::LoopNest nest = space.lower(task, *config);
+    const auto copy = std::find_if(nest.buffers.begin(), nest.buffers.end(), [](const loops::Buffer& buffer) {
+      return buffer.role == loops::BufferRole::Temporary && buffer.name.find("A") == 0;
+    });
+    if (copy == nest.buffers.end()) continue;
+    ++copied;
+    REQUIRE_FALSE(copy->packing.empty());
+    CHECK(copy->packing.back().dimension == 1);  // m, which A has last
   }
   CHECK(copied > 8);
 }

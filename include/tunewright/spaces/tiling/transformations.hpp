@@ -38,7 +38,9 @@ std::vector<IterId> outer_levels_first(const std::vector<std::vector<IterId>>& p
 /// Schedules the copy of an operand. If the vectorized axis of the tile moves along the operand, it is stored panel by
 /// panel, in the order in which the tiles read it: its dimension along that axis follows the tiling. If that is not the
 /// last dimension, as in a transposed operand, the copy transposes it, so that strided elements are read once instead
-/// of for each row of register tiles. Other operands keep their rows.
+/// of for each row of register tiles. An operand along whose last dimension another axis of the tile moves, as the left
+/// one of A^T B, is stored in panels of a register tile's rows: each term of a reduction would read another line of it.
+/// Other operands keep their rows.
 void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                            const std::vector<program::IndexExpr>& access, const Target& target);
 
@@ -123,14 +125,19 @@ TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, 
                                              const std::vector<program::IndexExpr>& access, const Target& target) {
   const auto rank = static_cast<IterId>(s.state().stages[copy].op->rank());
   const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / 4);
-  const auto vectorized_axis = static_cast<program::Var>(s.state().stages[id].op->rank() - 1);
-  const std::optional<IterId> along = dimension_of(access, vectorized_axis);
+  // The axis of the tile that panels follow: the vectorized one, or another one along the last dimension.
+  auto followed = static_cast<program::Var>(s.state().stages[id].op->rank() - 1);
+  std::optional<IterId> along = dimension_of(access, followed);
+  while (!along && followed > 0) {
+    const std::optional<IterId> moved = dimension_of(access, --followed);
+    if (moved && *moved + 1 == rank) along = moved;
+  }
   if (!along) {
     s.vectorize(copy, s.split(copy, rank - 1, {lanes})[1]);
     return;
   }
   const IterId dimension = *along;
-  std::vector<IterId> panels = s.follow_split(copy, dimension, tiled.split_steps[vectorized_axis], spatial_levels - 1);
+  std::vector<IterId> panels = s.follow_split(copy, dimension, tiled.split_steps[followed], spatial_levels - 1);
   if (dimension + 1 < rank) {
     // Square tiles of one vector per row, which are transposed in registers.
     const std::vector<IterId> vectors = s.split(copy, panels.back(), {lanes});
