@@ -181,7 +181,8 @@ inline std::pair<Indices, Indices> start(const Programs& all, double first, std:
 }
 
 /// Labels the pool in steps, at first `least` of every group; calls `visit(model, labelled)` after each, with the model
-/// taught what is labelled.
+/// taught what is labelled. A sampler that chooses fewer than a step asks for chooses again, each time by a model that
+/// knows its last choice, as in a search: the shares of all samplers are of as many labels.
 template <class S, class Visit>
 void label(const Programs& all, const Model& untrained, const S& sampler, const std::vector<double>& shares,
            std::size_t least, std::uint64_t seed, const Visit& visit) {
@@ -189,23 +190,27 @@ void label(const Programs& all, const Model& untrained, const S& sampler, const 
   auto [labelled, open] = start(all, shares.front(), least, rng.split(1));
   std::vector<std::uint32_t> round(labelled.size(), 0);
   std::vector<float> predicted(labelled.size(), std::numeric_limits<float>::quiet_NaN());
-  for (std::size_t step = 0;; ++step) {
+  std::uint32_t rounds = 0;
+  for (std::size_t step = 0, wanted = labelled.size();;) {
     Model model = untrained;
     model.seed = seed * 100 + step;
     const Known known(all, labelled);
     model.fit(known.x, known.y, known.group);
-    visit(model, labelled);
-    if (step + 1 == shares.size()) return;
-    const auto wanted = static_cast<std::size_t>(std::lround(shares[step + 1] * static_cast<double>(all.pool.size())));
-    if (wanted <= labelled.size()) continue;
+    if (labelled.size() >= wanted) {
+      visit(model, labelled);
+      if (++step == shares.size()) return;
+      wanted = static_cast<std::size_t>(std::lround(shares[step] * static_cast<double>(all.pool.size())));
+      if (labelled.size() >= wanted) continue;
+    }
     const FeatureBatch x = rows_of(all.x, open);
     const std::vector<std::uint32_t> tasks = data::pick(all.group, open);
     std::vector<float> score(open.size());
     model.remember(x);
     model.predict(x, score);
+    const std::size_t missing = wanted - labelled.size();
     Indices chosen;
     if constexpr (LabelAwareSamplerFor<S, Model>) {
-      chosen = sampler.select(model, x, score, wanted - labelled.size(), rng,
+      chosen = sampler.select(model, x, score, missing, rng,
                               {.x = known.x,
                                .y = known.y,
                                .task = known.group,
@@ -213,13 +218,15 @@ void label(const Programs& all, const Model& untrained, const S& sampler, const 
                                .predicted = predicted,
                                .pool_task = tasks});
     } else {
-      chosen = sampler.select(model, x, score, wanted - labelled.size(), rng);
+      chosen = sampler.select(model, x, score, missing, rng);
     }
+    samplers::check_selection(chosen, open.size(), missing);
+    ++rounds;
     std::vector<bool> taken(open.size());
     for (const std::size_t i : chosen) {
       taken[i] = true;
       labelled.push_back(open[i]);
-      round.push_back(static_cast<std::uint32_t>(step + 1));
+      round.push_back(rounds);
       predicted.push_back(score[i]);
     }
     Indices left;

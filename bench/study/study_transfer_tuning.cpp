@@ -12,9 +12,10 @@
 // Counters: untuned_ms, transferred_ms and searched_ms, sums over tasks of occurrences times latency, all schedules of
 // a task measured once more in turns; from, the place of the other network in the list, from 1; speedup and
 // searched_speedup over untuned; share (transferred speed-up of the searched one); measured (schedules) and seconds of
-// the transfer, search_seconds, and seconds_to_match: how long the search took to what the transfer found, missing
-// where it did not get there. All of it is kept in --out: a finished run is not made again, nor is the search of a
-// network whose curve is there.
+// the transfer; search_seconds; matched, 1 where the search got to what the transfer found; seconds_to_match, how long
+// it took to that, and all of its seconds where it did not get there: the mean of these over the mean of `matched` is
+// the expected running time of the search. All of it is kept in --out: a finished run is not made again, nor is the
+// search of a network whose curve is there.
 
 #include <benchmark/benchmark.h>
 
@@ -24,7 +25,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <map>
@@ -38,12 +38,12 @@
 
 #include "../known_networks.hpp"
 #include "chosen_machine.hpp"
+#include "search_curve.hpp"
 #include "task_results.hpp"
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
-#include "tunewright/data/replaced_file.hpp"
 #include "tunewright/data/schedule_store.hpp"
 #include "tunewright/multi_task_tuner.hpp"
 #include "tunewright/networks/default_schedules.hpp"
@@ -59,42 +59,6 @@ namespace {
 
 using namespace tunewright;
 using Schedules = std::vector<schedule::Schedule>;  // [tasks]
-
-constexpr double never = std::numeric_limits<double>::infinity();
-
-/// A network's expected latency after each round of its search.
-class Curve {
- public:
-  Curve() = default;
-  /// The lines `seconds latency` of a file.
-  explicit Curve(const std::filesystem::path& path) {
-    std::ifstream file(path);
-    for (Point point; file >> point.elapsed_s >> point.latency_s;) points_.push_back(point);
-  }
-  void save(const std::filesystem::path& path) const {
-    data::ReplacedFile file(path.string(), ".unfinished");
-    file.stream().precision(17);
-    for (const Point& point : points_) file.stream() << point.elapsed_s << ' ' << point.latency_s << '\n';
-    file.replace();
-  }
-
-  void on_round(const RunStatus& status) {
-    if (const auto latency = status.network->end_to_end())
-      points_.push_back({status.elapsed.count(), latency->count()});
-  }
-  [[nodiscard]] double elapsed_s() const { return points_.empty() ? 0 : points_.back().elapsed_s; }
-  [[nodiscard]] double seconds_to(double latency_s) const {
-    for (const Point& point : points_)
-      if (point.latency_s <= latency_s) return point.elapsed_s;
-    return never;
-  }
-
- private:
-  struct Point {
-    double elapsed_s = 0, latency_s = 0;
-  };
-  std::vector<Point> points_;
-};
 
 struct Settings {
   std::filesystem::path out;
@@ -173,7 +137,7 @@ class TransferStudy {
     const std::vector<WeightedTask> tasks = tasks_of(network);
     data::Journal journal{{.path = journal_file.string(), .many_tasks = true}};
     MultiTaskTuner<Ansor, schedulers::Gradient> tuner{parts<Ansor>(seed)};
-    Curve curve;
+    study::SearchCurve curve;
     const auto run = tuner.run(tasks, {.trials = settings_.trials * tasks.size(), .batch = settings_.batch}, journal,
                                curve, Progress{});
     if (run.stop == Stop::Requested) throw std::runtime_error("stopped on request");
@@ -244,25 +208,25 @@ class TransferStudy {
       sum_transferred += tasks[t].weight * seconds[1];
       sum_searched += tasks[t].weight * seconds[2];
     }
-    const Curve curve(file(network, seed, ".curve"));
-    const double to_match = curve.seconds_to(run.end_to_end().value_or(Seconds(0)).count());
+    const study::SearchCurve curve(file(network, seed, ".curve"));
+    const study::SearchCurve::Spent match = curve.spent_on(run.end_to_end().value_or(Seconds(0)).count());
     const auto from = std::find(networks_.begin(), networks_.end(), chosen) - networks_.begin();
     std::fprintf(
         stderr,
         "%s from %s, seed %llu: untuned %.4g ms, transferred %.4g ms (%zu schedules, %.3g s), searched %.4g ms "
-        "(%.3g s, %.3g s to what was transferred)\n",
+        "(%.3g s, %s what was transferred in %.3g s)\n",
         network.c_str(), chosen.c_str(), static_cast<unsigned long long>(seed), 1e3 * sum_untuned,
         1e3 * sum_transferred, run.status.trials, run.status.elapsed.count(), 1e3 * sum_searched, curve.elapsed_s(),
-        to_match);
-    std::map<std::string, double> counters{
+        match.reached ? "reaches" : "does not reach", match.seconds);
+    const std::map<std::string, double> counters{
         {"from", static_cast<double>(from + 1)},    {"untuned_ms", 1e3 * sum_untuned},
         {"transferred_ms", 1e3 * sum_transferred},  {"searched_ms", 1e3 * sum_searched},
         {"speedup", sum_untuned / sum_transferred}, {"searched_speedup", sum_untuned / sum_searched},
         {"share", sum_searched / sum_transferred},  {"measured", static_cast<double>(run.status.trials)},
-        {"seconds", run.status.elapsed.count()},    {"search_seconds", curve.elapsed_s()}};
+        {"seconds", run.status.elapsed.count()},    {"search_seconds", curve.elapsed_s()},
+        {"seconds_to_match", match.seconds},        {"matched", match.reached ? 1.0 : 0.0}};
     for (const auto& [name, value] : counters)
       if (!std::isfinite(value)) throw std::runtime_error("a program chosen for " + network + " does not run: " + name);
-    if (to_match != never) counters["seconds_to_match"] = to_match;  // no mean over runs has an infinite one
     return counters;
   }
 

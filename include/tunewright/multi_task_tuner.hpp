@@ -69,7 +69,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
   static_assert(check_scheduler<Scheduler>());
   using Config = typename Session<Recipe>::Config;
 
-  Scheduler scheduler{};
+  Scheduler scheduler = settings::scheduler_by_default<Scheduler>();
 
   [[nodiscard]] Parts<Recipe>& parts() noexcept { return *this; }
   [[nodiscard]] const Parts<Recipe>& parts() const noexcept { return *this; }

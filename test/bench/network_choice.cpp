@@ -21,7 +21,7 @@ constexpr double failed = std::numeric_limits<double>::infinity();
 // Tasks a (of network n), b (of m) and c (of both) on targets s and t, a program each, in this order.
 data::Dataset small_collection() {
   data::Dataset data;
-  for (const char* task : {"a", "b", "c"}) data.tasks.push_back({.name = task});
+  for (const char* task : {"a", "b", "c"}) static_cast<void>(data.task_number({.name = task}));
   data.targets = {"s", "t"};
   for (std::uint32_t task = 0; task < 3; ++task) {
     for (std::uint32_t target = 0; target < 2; ++target) {
@@ -55,7 +55,7 @@ TEST_CASE("an empty side of a split is refused") {
                        doctest::Contains("o on t the test"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(static_cast<void>(split("n", "u", Teachers::OtherNetworks)),
                        doctest::Contains("n on u the test"), std::invalid_argument);
-  data.tasks[1].name = "c";
+  for (std::uint32_t& task : data.task) task = task == 1 ? 2 : task;
   CHECK_THROWS_WITH_AS(static_cast<void>(split("n", "t", Teachers::Both)), doctest::Contains("the training side"),
                        std::invalid_argument);
 }

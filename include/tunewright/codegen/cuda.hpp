@@ -85,6 +85,7 @@ class ProgramEmitter {
 #include "tunewright/codegen/cuda/register_loops.hpp"
 #include "tunewright/codegen/cuda/types.hpp"
 #include "tunewright/codegen/cuda/vector_stores.hpp"
+#include "tunewright/core/rounded_up.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/device.hpp"
 #include "tunewright/loops/eliminate_guards.hpp"
@@ -148,7 +149,6 @@ TUNEWRIGHT_INLINE std::string ProgramEmitter::declare_shared(const KernelParts& 
     if (buffer.asynchronous && has_whole_lines(buffer)) return 128;
     return stages_fragments ? 32 : 16;
   };
-  const auto rounded = [](std::int64_t at, std::int64_t to) { return (at + to - 1) / to * to; };
   const auto aligned = [](std::int64_t to) { return "__align__(" + std::to_string(to) + ") "; };
   // Those at the roundest addresses come first, so that little is lost between buffers.
   std::vector<BufferId> buffers = parts.kernel.shared;
@@ -157,11 +157,11 @@ TUNEWRIGHT_INLINE std::string ProgramEmitter::declare_shared(const KernelParts& 
   std::vector<std::int64_t> offsets;
   std::int64_t bytes = 0;
   for (const BufferId id : buffers) {
-    bytes = rounded(bytes, alignment_of(id));
+    bytes = rounded_up(bytes, alignment_of(id));
     offsets.push_back(bytes);
     bytes += nest_.buffers[id].bytes();
   }
-  const std::int64_t staging = rounded(bytes, 32);
+  const std::int64_t staging = rounded_up(bytes, 32);
   if (stages_fragments) bytes = staging + parts.kernel.staging_bytes;
   // Reductions across threads also need static shared memory, which counts towards the same limit.
   const bool dynamic = bytes > 0 && bytes + parts.kernel.combination_bytes > options_.max_static_shared_bytes;

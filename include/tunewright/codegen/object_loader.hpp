@@ -54,6 +54,7 @@ class ObjectCode {
 #include "tunewright/codegen/elf_file.hpp"
 #include "tunewright/codegen/elf_object.hpp"
 #include "tunewright/codegen/relocation.hpp"
+#include "tunewright/core/rounded_up.hpp"
 
 namespace tunewright::codegen::object_code {
 
@@ -133,7 +134,6 @@ TUNEWRIGHT_INLINE ObjectCode::ObjectCode(std::span<const char> object, const std
 
   // Slots of symbols first, then read-only data, then writable data from a new page on.
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const auto up_to = [](std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; };
   std::vector<std::uint64_t> place(file.sections.size(), not_placed);
   std::uint64_t end = symbols.size() * sizeof(relocation::Slot);
   std::uint64_t protected_end = 0;
@@ -143,11 +143,11 @@ TUNEWRIGHT_INLINE ObjectCode::ObjectCode(std::span<const char> object, const std
       if (!is_placed(file, names, section) || ((section.sh_flags & SHF_WRITE) != 0) != written) continue;
       const std::uint64_t alignment = std::max<std::uint64_t>(section.sh_addralign, 1);
       if (alignment > page || section.sh_size > limit) throw file.wrong("has a section that is too large");
-      place[s] = up_to(end, alignment);
+      place[s] = rounded_up(end, alignment);
       end = place[s] + section.sh_size;
       if (end > limit) throw file.wrong("is too large");
     }
-    end = up_to(end, page);
+    end = rounded_up(end, page);
     if (!written) protected_end = end;
   }
 

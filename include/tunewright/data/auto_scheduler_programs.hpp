@@ -60,19 +60,13 @@ class AutoSchedulerPrograms {
   [[nodiscard]] const std::map<std::string, std::size_t>& refusals() const noexcept { return refusals_; }
 
  private:
-  /// A task of the logs.
-  struct Known {
-    std::optional<Task> task{};  ///< empty for an unknown workload
-    std::uint32_t number = 0;    ///< in the dataset that its last record was appended to
-  };
-  Known& known_of(const AutoSchedulerRecord& record);
-  Known& find_task(const ansor::TaskInfo& info);
+  const Task* find_task(const ansor::TaskInfo& info);
 
   std::string device_;
   std::map<std::string, std::shared_ptr<const program::ComputeGraph>> graphs_;
-  std::map<std::string, Known> tasks_;  // by workload key and target
+  std::map<std::string, std::optional<Task>> tasks_;  // by workload key and target; empty for an unknown workload
   std::shared_ptr<const ansor::TaskInfo> last_info_;
-  Known* last_known_ = nullptr;  // of `last_info_`
+  const Task* last_task_ = nullptr;  // of `last_info_`
   std::map<std::string, std::size_t> refusals_;
   std::size_t replayed_ = 0;
   features::per_statement::Describer describer_;
@@ -102,17 +96,12 @@ namespace tunewright::data::ansor {
 
 namespace tunewright::data {
 
-TUNEWRIGHT_INLINE AutoSchedulerPrograms::Known& AutoSchedulerPrograms::known_of(const AutoSchedulerRecord& record) {
-  if (last_known_ == nullptr || record.task != last_info_) {
-    last_known_ = &find_task(*record.task);
+TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::task(const AutoSchedulerRecord& record) {
+  if (last_info_ == nullptr || record.task != last_info_) {
+    last_task_ = find_task(*record.task);
     last_info_ = record.task;
   }
-  return *last_known_;
-}
-
-TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::task(const AutoSchedulerRecord& record) {
-  const std::optional<Task>& task = known_of(record).task;
-  return task ? &*task : nullptr;
+  return last_task_;
 }
 
 TUNEWRIGHT_INLINE std::optional<loops::LoopNest> AutoSchedulerPrograms::lower(const AutoSchedulerRecord& record) {
@@ -140,17 +129,16 @@ TUNEWRIGHT_INLINE void AutoSchedulerPrograms::describe(const AutoSchedulerRecord
 }
 
 TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append_result(const AutoSchedulerRecord& record, Dataset& dataset) {
-  Known& known = known_of(record);
   const std::string& key = record.task->workload_key;
-  // Logs have millions of records of thousands of tasks, so the dataset is searched only for a task that is not where
-  // its last record went.
-  if (known.number >= dataset.tasks.size() || dataset.tasks[known.number].name != key) {
-    known.number = dataset.task_number({.name = key,
-                                        .operator_class = ansor::class_of(key),
-                                        .flops = known.task ? known.task->flops : 0,
-                                        .weight = 1});
+  std::optional<std::uint32_t> number = dataset.tasks.find(key);
+  if (!number) {  // the class of one that is known would be parsed for nothing
+    const Task* known = task(record);
+    number = dataset.task_number({.name = key,
+                                  .operator_class = ansor::class_of(key),
+                                  .flops = known != nullptr ? known->flops : 0,
+                                  .weight = 1});
   }
-  dataset.add(known.number, dataset.target_number(device_), to_outcome(record.result));
+  dataset.add(*number, dataset.target_number(device_), to_outcome(record.result));
 }
 
 TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append(const AutoSchedulerRecord& record, Dataset& dataset) {
@@ -159,10 +147,10 @@ TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append(const AutoSchedulerRecord& 
   append_result(record, dataset);
 }
 
-TUNEWRIGHT_INLINE AutoSchedulerPrograms::Known& AutoSchedulerPrograms::find_task(const ansor::TaskInfo& info) {
+TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::find_task(const ansor::TaskInfo& info) {
   const auto [place, is_new] = tasks_.try_emplace(info.workload_key + "\n" + info.target);
-  if (!is_new) return place->second;
-  std::optional<Task>& task = place->second.task;
+  std::optional<Task>& task = place->second;
+  if (!is_new) return task ? &*task : nullptr;
   const auto given = graphs_.find(info.workload_key);
   auto graph = given != graphs_.end() ? given->second : nullptr;
   try {
@@ -173,7 +161,7 @@ TUNEWRIGHT_INLINE AutoSchedulerPrograms::Known& AutoSchedulerPrograms::find_task
   } catch (const std::invalid_argument& error) {  // shapes that do not fit together
     ++refusals_[error.what()];
   }
-  return place->second;
+  return task ? &*task : nullptr;
 }
 
 }  // namespace tunewright::data

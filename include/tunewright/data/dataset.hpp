@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,6 +29,26 @@ struct DatasetTask {
   double flops = 0;              ///< of one run
   double weight = 1;             ///< occurrences in the networks that the data represents
   bool operator==(const DatasetTask&) const = default;
+};
+
+/// The tasks of a dataset, by number and by name; no two have the same name. Cost: a look-up by name takes the same
+/// time among any number of them.
+class DatasetTasks {
+ public:
+  /// Number of the task with the name of `wanted`, which is added if it is new.
+  [[nodiscard]] std::uint32_t number(const DatasetTask& wanted);
+  /// Number of the task called `name`; empty if there is none.
+  [[nodiscard]] std::optional<std::uint32_t> find(const std::string& name) const;
+
+  [[nodiscard]] const DatasetTask& operator[](std::size_t number) const noexcept { return tasks_[number]; }
+  [[nodiscard]] std::size_t size() const noexcept { return tasks_.size(); }
+  [[nodiscard]] auto begin() const noexcept { return tasks_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return tasks_.end(); }
+  bool operator==(const DatasetTasks& other) const { return tasks_ == other.tasks_; }
+
+ private:
+  std::vector<DatasetTask> tasks_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;  // by name
 };
 
 /// Measured programs of many tasks on many targets, as columns of N records: the training and test data of cost models.
@@ -48,15 +70,15 @@ struct Dataset {
   std::vector<Fault> fault;           ///< [N], meaningful only if the cost is infinite
   std::vector<double> price_s;        ///< [N], cost of the measurement: compiling and running
 
-  std::vector<DatasetTask> tasks;
+  DatasetTasks tasks;
   std::vector<std::string> targets;
 
   [[nodiscard]] std::size_t size() const noexcept { return cost_s.size(); }  // N
   [[nodiscard]] bool valid(std::size_t i) const noexcept { return std::isfinite(cost_s[i]); }
   [[nodiscard]] std::size_t count_valid() const;
 
-  /// Number of the task with this name, which is added if it is new.
-  [[nodiscard]] std::uint32_t task_number(const DatasetTask& wanted);
+  /// Number of the task with the name of `wanted`, which is added if it is new.
+  [[nodiscard]] std::uint32_t task_number(const DatasetTask& wanted) { return tasks.number(wanted); }
   /// Number of the target called `name`, which is added if it is new.
   [[nodiscard]] std::uint32_t target_number(std::string_view name);
 
@@ -91,18 +113,21 @@ struct Dataset {
 
 namespace tunewright::data {
 
+TUNEWRIGHT_INLINE std::uint32_t DatasetTasks::number(const DatasetTask& wanted) {
+  const auto [place, is_new] = numbers_.try_emplace(wanted.name, static_cast<std::uint32_t>(tasks_.size()));
+  if (is_new) tasks_.push_back(wanted);
+  return place->second;
+}
+
+TUNEWRIGHT_INLINE std::optional<std::uint32_t> DatasetTasks::find(const std::string& name) const {
+  const auto known = numbers_.find(name);
+  return known == numbers_.end() ? std::nullopt : std::optional(known->second);
+}
+
 TUNEWRIGHT_INLINE std::size_t Dataset::count_valid() const {
   std::size_t count = 0;
   for (std::size_t i = 0; i < size(); ++i) count += valid(i) ? 1U : 0U;
   return count;
-}
-
-TUNEWRIGHT_INLINE std::uint32_t Dataset::task_number(const DatasetTask& wanted) {
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (tasks[i].name == wanted.name) return static_cast<std::uint32_t>(i);
-  }
-  tasks.push_back(wanted);
-  return static_cast<std::uint32_t>(tasks.size() - 1);
 }
 
 TUNEWRIGHT_INLINE std::uint32_t Dataset::target_number(std::string_view name) {

@@ -61,7 +61,7 @@ struct Pruning {
 namespace pruning_detail {
 
 /// The drawing weight of each task, [tasks]; 0 for tasks without rows.
-std::vector<double> importance(const std::vector<DatasetTask>& tasks, const std::vector<std::size_t>& rows);
+std::vector<double> importance(std::span<const DatasetTask> tasks, const std::vector<std::size_t>& rows);
 
 /// Draws tasks by weight without replacement (Efraimidis and Spirakis, 2006: the largest u^(1 / weight) first), until
 /// they have the wanted number of rows.
@@ -89,7 +89,7 @@ std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::vector<st
 
 namespace tunewright::data::pruning_detail {
 
-TUNEWRIGHT_INLINE std::vector<double> importance(const std::vector<DatasetTask>& tasks,
+TUNEWRIGHT_INLINE std::vector<double> importance(std::span<const DatasetTask> tasks,
                                                  const std::vector<std::size_t>& rows) {
   std::map<std::string, std::vector<std::size_t>> classes;
   double task_count = 0, total_flops = 0;

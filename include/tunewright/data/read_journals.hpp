@@ -132,10 +132,8 @@ std::string distinct(const std::string& name, std::uint64_t hash, const IsTaken&
 TUNEWRIGHT_INLINE std::uint32_t Names::task_number(Dataset& dataset, const Task& task) {
   const auto [place, is_new] = tasks_.try_emplace(task.workload_hash, 0U);
   if (is_new) {
-    const std::string name = distinct(task.name, task.workload_hash, [&](const std::string& wanted) {
-      return std::any_of(dataset.tasks.begin(), dataset.tasks.end(),
-                         [&](const DatasetTask& one) { return one.name == wanted; });
-    });
+    const auto is_taken = [&](const std::string& name) { return dataset.tasks.find(name).has_value(); };
+    const std::string name = distinct(task.name, task.workload_hash, is_taken);
     place->second = dataset.task_number(
         {.name = name, .operator_class = class_of(task), .flops = task.flops, .weight = task.weight});
   }

@@ -74,6 +74,7 @@ void write_safetensors(std::ostream& out, std::span<const Tensor> tensors,
 
 #if TUNEWRIGHT_DEFINES(data)
 
+#include "tunewright/core/rounded_up.hpp"
 #include "tunewright/json/writer.hpp"
 
 namespace tunewright::data::safetensors_detail {
@@ -167,7 +168,7 @@ TUNEWRIGHT_INLINE void write_safetensors(std::ostream& out, std::span<const Tens
     header += ',' + std::to_string(offset) + "]}";
   }
   header += '}';
-  header.resize((header.size() + 7) / 8 * 8, ' ');
+  header.resize(rounded_up(header.size(), 8), ' ');
 
   for (int byte = 0; byte < 8; ++byte)
     out.put(static_cast<char>((static_cast<std::uint64_t>(header.size()) >> (8 * byte)) & 0xff));

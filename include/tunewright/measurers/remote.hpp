@@ -71,7 +71,7 @@ struct Remote {
   unsigned compile_threads = 0;                     ///< 0: one per processor
   unsigned ahead = 4;                               ///< kernels in flight, 1 to 64
   unsigned max_restarts = 8;
-  double connect_timeout_seconds = 60;  ///< for starting the command, and for sending one message
+  double connect_timeout_seconds = 60;  ///< for starting the command, sending one message, and an answer to a task
   double reply_grace_seconds = 20;      ///< after `protocol.run_timeout_seconds`, until the worker is lost
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
 

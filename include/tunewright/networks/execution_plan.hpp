@@ -77,6 +77,7 @@ void pack_constant(const loops::Buffer& layout, const reference::Array& values, 
 #include <type_traits>
 
 #include "tunewright/core/checked_elements.hpp"
+#include "tunewright/core/rounded_up.hpp"
 #include "tunewright/program/analysis.hpp"
 
 namespace tunewright::networks::detail {
@@ -145,7 +146,7 @@ TUNEWRIGHT_INLINE WeightsLayout weights_layout(std::span<const PackedConstant> c
   WeightsLayout layout;
   for (const PackedConstant& constant : constants) {
     layout.offsets.push_back(layout.bytes);
-    layout.bytes += detail::rounded_up(constant.bytes(), kernel_alignment);
+    layout.bytes += rounded_up(constant.bytes(), kernel_alignment);
   }
   return layout;
 }

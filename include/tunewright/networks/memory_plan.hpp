@@ -35,15 +35,6 @@ struct MemoryPlan {
 /// alignment.
 [[nodiscard]] std::size_t least_memory(std::span<const Lifetime> pieces, std::size_t alignment = 64);
 
-namespace detail {
-
-/// The smallest multiple of `alignment`, a power of two, that is not below `bytes`.
-[[nodiscard]] constexpr std::size_t rounded_up(std::size_t bytes, std::size_t alignment) noexcept {
-  return (bytes + alignment - 1) & ~(alignment - 1);
-}
-
-}  // namespace detail
-
 }  // namespace tunewright::networks
 
 #if TUNEWRIGHT_DEFINES(whole_networks)
@@ -55,6 +46,7 @@ namespace detail {
 #include <string>
 
 #include "tunewright/core/order.hpp"
+#include "tunewright/core/rounded_up.hpp"
 
 namespace tunewright::networks::detail {
 
@@ -83,7 +75,7 @@ TUNEWRIGHT_INLINE MemoryPlan plan_memory(std::span<const Lifetime> pieces, std::
   MemoryPlan plan{std::vector<std::size_t>(pieces.size(), 0), 0};
   std::vector<std::size_t> placed;  // by offset
   for (const std::size_t piece : order) {
-    const std::size_t bytes = detail::rounded_up(pieces[piece].bytes, alignment);
+    const std::size_t bytes = rounded_up(pieces[piece].bytes, alignment);
     std::size_t best = std::numeric_limits<std::size_t>::max();
     std::size_t smallest_gap = best;
     std::size_t end = 0;  // of those looked at that live with the piece
@@ -93,7 +85,7 @@ TUNEWRIGHT_INLINE MemoryPlan plan_memory(std::span<const Lifetime> pieces, std::
         smallest_gap = plan.offsets[other] - end;
         best = end;
       }
-      end = std::max(end, plan.offsets[other] + detail::rounded_up(pieces[other].bytes, alignment));
+      end = std::max(end, plan.offsets[other] + rounded_up(pieces[other].bytes, alignment));
     }
     plan.offsets[piece] = best == std::numeric_limits<std::size_t>::max() ? end : best;
     plan.bytes = std::max(plan.bytes, plan.offsets[piece] + bytes);
@@ -110,7 +102,7 @@ TUNEWRIGHT_INLINE std::size_t least_memory(std::span<const Lifetime> pieces, std
   for (const Lifetime& at : pieces) {  // the sum is largest at a step where some piece begins
     std::size_t sum = 0;
     for (const Lifetime& other : pieces)
-      if (other.first <= at.first && at.first <= other.last) sum += detail::rounded_up(other.bytes, alignment);
+      if (other.first <= at.first && at.first <= other.last) sum += rounded_up(other.bytes, alignment);
     most = std::max(most, sum);
   }
   return most;

@@ -9,7 +9,6 @@
 
 #include "tunewright/detail/config.hpp"
 #include "tunewright/networks/execution_plan.hpp"
-#include "tunewright/networks/memory_plan.hpp"
 #include "tunewright/reference/evaluate.hpp"
 
 /// The file with the constants of an exported network.
@@ -50,6 +49,7 @@ void write_weights(const std::filesystem::path& path, std::uint64_t identity, st
 #include <string>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/rounded_up.hpp"
 
 namespace tunewright::networks::detail {
 
@@ -86,7 +86,7 @@ TUNEWRIGHT_INLINE void write_weights(const std::filesystem::path& path, std::uin
   std::uint64_t bytes = 0;
   std::vector<std::byte> packed;
   for (const PackedConstant& constant : constants) {
-    packed.assign(detail::rounded_up(constant.bytes(), kernel_alignment), std::byte{0});
+    packed.assign(rounded_up(constant.bytes(), kernel_alignment), std::byte{0});
     pack_constant(constant.layout, values[constant.tensor], packed.data());
     for (std::size_t at = 0; at < packed.size(); at += 8) {
       sum = (sum ^ detail::little_endian_at(&packed[at])) * weights_check_sum_factor;

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tunewright/core/rounded_up.hpp"
 #include "tunewright/nn/vector_product.hpp"
 
 namespace tunewright::nn {
@@ -71,9 +72,7 @@ class Matrix {
 /// padding the score of a program would depend on its position in the batch.
 inline constexpr std::size_t row_block = 16;
 
-[[nodiscard]] constexpr std::size_t padded(std::size_t rows) noexcept {
-  return (rows + row_block - 1) / row_block * row_block;
-}
+[[nodiscard]] constexpr std::size_t padded(std::size_t rows) noexcept { return rounded_up(rows, row_block); }
 
 template <class T>
 using ArrayMap = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;

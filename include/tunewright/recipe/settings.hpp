@@ -48,6 +48,16 @@ template <class Policy>
   if constexpr (std::default_initializable<Policy>) return Policy();
 }
 
+/// The scheduler of a network that is not given.
+template <class Scheduler>
+[[nodiscard]] Scheduler scheduler_by_default() {
+  static_assert(std::default_initializable<Scheduler>,
+                "scheduler: it has no default constructor; give one behind the parts of the tuner, as in "
+                "MultiTaskTuner<Recipe, Scheduler> tuner{{.seed = 7}, Scheduler(8)}, or give each of its options a "
+                "default (docs/concepts/schedulers.md)");
+  if constexpr (std::default_initializable<Scheduler>) return Scheduler();
+}
+
 /// The default policy after applying setting `set`, one of the above, if the recipe has it.
 template <class Recipe, class Policy, class Space, class Set>
 [[nodiscard]] Policy applied(const Space& space, Set set) {

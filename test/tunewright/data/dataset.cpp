@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <utility>
 
 #include "support/small_dataset.hpp"
 
@@ -56,14 +57,16 @@ TEST_CASE("a subset keeps features, numbers and order, and its labels are its ow
 
 TEST_CASE("appending joins tasks and targets by name") {
   data::Dataset data = small_dataset(2, 1, 3);
-  data::Dataset other = small_dataset(3, 2, 1);
-  std::swap(other.tasks[0], other.tasks[2]);
+  data::Dataset other;
+  for (const char* task : {"task 2", "task 1"}) static_cast<void>(other.task_number({.name = task}));
+  other.append(small_dataset(3, 2, 1));
+  CHECK(other.task[0] == 2);
   data.append(other);
   data.check();
   CHECK(data.size() == 12);
   CHECK(data.tasks.size() == 3);
   CHECK(data.targets.size() == 2);
-  CHECK(data.tasks[data.task[6]].name == "task 2");
+  CHECK(data.tasks[data.task[6]].name == "task 0");
 
   data::Dataset bare = small_dataset(1, 1, 1);
   bare.x = FeatureBatch();
@@ -76,6 +79,22 @@ TEST_CASE("appending joins tasks and targets by name") {
   all.append(data);
   CHECK(all.size() == 12);
   CHECK(all.x.programs() == 12);
+}
+
+TEST_CASE("tasks are found by name, and a copy has its own") {
+  data::DatasetTasks tasks;
+  CHECK(tasks.number({.name = "matmul", .flops = 2}) == 0);
+  CHECK(tasks.number({.name = "conv"}) == 1);
+  CHECK(tasks.number({.name = "matmul", .flops = 5}) == 0);
+  CHECK(tasks[0].flops == 2);  // of the first of that name
+  CHECK(tasks.find("conv") == 1U);
+  data::DatasetTasks copy = tasks;
+  CHECK(copy == tasks);
+  CHECK(copy.number({.name = "pool"}) == 2);
+  CHECK(!tasks.find("pool"));
+  CHECK(tasks.size() == 2);
+  tasks = std::move(copy);
+  CHECK(tasks.find("pool") == 2U);
 }
 
 TEST_CASE("columns that do not belong together are refused") {

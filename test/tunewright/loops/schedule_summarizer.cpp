@@ -253,12 +253,8 @@ TEST_CASE("a tensor is arranged once, as lowering has it") {
 TEST_CASE("flat expressions have room for so many terms") {
   IndexArena arena;
   FlatIndex sum;
-  for (std::size_t v = 0; v < FlatIndex::max_terms; ++v) {
-    FlatIndex variable;
-    variable.set_variable(static_cast<program::Var>(v));
-    arena.add(sum, variable);
-  }
+  for (std::size_t v = 0; v < FlatIndex::max_terms; ++v) arena.add_variable(sum, static_cast<program::Var>(v), 1);
   FlatIndex one_more;
-  one_more.set_variable(static_cast<program::Var>(FlatIndex::max_terms));
+  arena.add_variable(one_more, static_cast<program::Var>(FlatIndex::max_terms), 1);
   CHECK_THROWS_AS(arena.add(sum, one_more), NoRoom);
 }

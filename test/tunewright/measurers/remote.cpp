@@ -170,6 +170,29 @@ TEST_CASE("what is no worker is told by what it said") {
   CHECK(says(test::refusal([&] { static_cast<void>(none.target()); }), "command is empty"));
 }
 
+TEST_CASE("a worker that falls silent costs its batch after the time that it is given") {
+  // It introduces itself; what remains of it takes no task.
+  Remote asleep = quick({"sh", "-c", std::string(TUNEWRIGHT_WORKER) + " < /dev/null; exec sleep 600"});
+  const Task task = matmul_task(24, 20, 28, asleep.target());
+  const std::vector<LoopNest> programs(3, nest_of(task));
+  asleep.state->connection.reset();
+  asleep.connect_timeout_seconds = 3;
+  for (const Outcome& outcome : asleep.measure(task, programs)) {
+    REQUIRE(fault_of(outcome) == "unknown");
+    CHECK(says(outcome.failure()->detail, "was lost: it was not heard of for 3 s"));
+  }
+  // It measures, and then stops.
+  Remote stopped = quick();
+  CHECK(fault_of(stopped.measure(task, programs)[2]) == "none");
+  ::kill(-stopped.state->connection->process(), SIGSTOP);
+  stopped.protocol.run_timeout_seconds = 1;
+  stopped.reply_grace_seconds = 0.5;
+  for (const Outcome& outcome : stopped.measure(task, programs)) {
+    REQUIRE(fault_of(outcome) == "unknown");
+    CHECK(says(outcome.failure()->detail, "was lost: it was not heard of for 1.5 s"));
+  }
+}
+
 TEST_CASE("garbage among results costs the batch, and a task for another device is refused with both named") {
   // The worker's own output, then something else: what a kernel cannot do, but a shell script around a worker can.
   Remote noisy =

@@ -329,6 +329,15 @@ TEST_CASE("padding: stored, or left out of what it does not change") {
   CHECK(inlined(program::ScalarType::Float32, convolution, 2) == Counts{0, 0, 0, 1, 1, 1});
   CHECK(inlined(program::ScalarType::BFloat16, convolution, 2) == Counts{0, 0, 0, 1, 1, 1});  // sums of casts
   CHECK(inlined(program::ScalarType::Int8, convolution, 2) == Counts{0, 0, 0, 1, 1, 1});
+  const auto product_of_three = [](auto& g, const auto& x) {
+    const auto padded = ops::pad(g, x, {.before = {0, 1, 1, 0}, .after = {0, 1, 1, 0}, .name = "padded"});
+    const auto w = g.constant("w", {3, 3, 8, 16}), scale = g.constant("scale", {8});
+    g.reduce("scaled", {{"n", 1}, {"h", 16}, {"w", 16}, {"c", 16}}, {{"rh", 3}, {"rw", 3}, {"ri", 8}},
+             program::Combiner::Sum, [&](auto i, auto r) {
+               return padded(i[0], i[1] + r[0], i[2] + r[1], r[2]) * scale(r[2]) * w(r[0], r[1], r[2], i[3]);
+             });
+  };
+  CHECK(inlined(program::ScalarType::Float32, product_of_three) == Counts{0, 0, 0, 1, 1, 1});
   const auto largest = [](auto& g, const auto& x) { ops::max_pool2d(g, x, {.kernel = 3, .padding = 1}); };
   CHECK(inlined(program::ScalarType::Float32, largest) == Counts{0, 1});
   CHECK(inlined(program::ScalarType::Int8, largest) == Counts{0, 1});

@@ -60,11 +60,6 @@ struct FlatIndex {
     constant = value;
     count = 0;
   }
-  void set_variable(program::Var var) noexcept {
-    constant = 0;
-    count = 1;
-    terms_[0] = {1, 1, var, Kind::Variable};
-  }
   void insert(std::size_t place, const Term& term) {
     if (count == max_terms) throw NoRoom(max_terms + 1, max_terms);
     for (std::size_t i = count; i > place; --i) terms_[i] = terms_[i - 1];

@@ -214,7 +214,7 @@ TUNEWRIGHT_INLINE void RankLink::send(remote::FrameKind kind, std::span<const ch
   const auto start = std::chrono::steady_clock::now();
   reap();
   for (world::Pause pause; outgoing_bytes_ > world::outgoing_limit_bytes; reap()) {
-    if (gone()) throw remote::Disconnected("it has ended");
+    if (gone()) throw remote::EndOfConversation("it has ended");
     if (timeout.count() >= 0 && std::chrono::steady_clock::now() - start > timeout)
       throw remote::Disconnected("it did not take a message for " + std::to_string(timeout.count()) + " s");
     pause();

@@ -7,6 +7,7 @@
 
 #include "tunewright/codegen/cuda/device_code.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
+#include "tunewright/core/rounded_up.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 
@@ -19,7 +20,7 @@ namespace tunewright::measurers::nvrtc {
 
 /// Registers allocated to a block of `threads` threads: whole warps, in units of 256 registers.
 [[nodiscard]] constexpr std::int64_t registers_of_block(std::int64_t registers, std::int64_t threads) noexcept {
-  const std::int64_t a_warp = (registers * 32 + 255) / 256 * 256;
+  const std::int64_t a_warp = rounded_up(registers * 32, 256);
   return a_warp * ((threads + 31) / 32);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/rounded_up.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/nvrtc/driver.hpp"
 
@@ -79,7 +80,7 @@ class DeviceMemory {
   [[nodiscard]] std::optional<std::string> damage() const;
 
  private:
-  [[nodiscard]] std::size_t padded() const noexcept { return (bytes_ + 255) / 256 * 256; }
+  [[nodiscard]] std::size_t padded() const noexcept { return rounded_up(bytes_, 256); }
 
   const Driver* driver_;
   std::string name_;

@@ -34,7 +34,8 @@ class Disconnected : public ConversationFailed {
   using ConversationFailed::ConversationFailed;
 };
 
-/// The other end closed the connection between two frames, as it does when it has finished.
+/// The other end closed the connection between two frames, as it does when it has finished. Whoever reads and whoever
+/// writes next notices.
 class EndOfConversation final : public Disconnected {
  public:
   using Disconnected::Disconnected;
@@ -47,7 +48,8 @@ class FrameCarrier {
   static constexpr Seconds for_ever{-1};
 
   virtual ~FrameCarrier() = default;
-  /// Throws `Disconnected` if the other end is gone or did not accept the frame in time.
+  /// Throws `EndOfConversation` if the other end has closed before the frame, `Disconnected` if it does so within it or
+  /// did not accept it in time.
   virtual void send(FrameKind kind, std::span<const char> payload, Seconds timeout) = 0;
   /// The next frame. Throws `EndOfConversation` at the end, `Disconnected` within a frame and after `timeout`,
   /// `ProtocolError` for a frame that is too long.
@@ -143,7 +145,8 @@ TUNEWRIGHT_INLINE void FrameStream::send(FrameKind kind, std::span<const char> p
     ssize_t sent = ::send(out_, bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == ENOTSOCK) sent = ::write(out_, bytes.data() + done, bytes.size() - done);
     if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (sent <= 0) throw Disconnected("it has closed the connection");
+    if (sent <= 0 && done == 0) throw EndOfConversation("it has closed the connection");
+    if (sent <= 0) throw Disconnected("it closed the connection in the middle of a message");
     done += static_cast<std::size_t>(sent);
   }
 }

@@ -27,8 +27,9 @@ struct ServeOptions {
 class Worker {
  public:
   Worker();
-  /// Answers requests until the other end closes between two messages. Throws `ProtocolError` for messages that violate
-  /// the protocol, and `Disconnected` if the connection ends within a message.
+  /// Answers requests until the other end closes between two messages, even if an answer is due: nobody is left to be
+  /// told. Throws `ProtocolError` for messages that violate the protocol, and `Disconnected` if the connection ends
+  /// within a message.
   void serve(FrameCarrier& carrier, const ServeOptions& options = {});
 
  private:
@@ -40,8 +41,8 @@ class Worker {
 /// standard input and output. Call it before the process has threads: it forks the process that runs kernels, whose
 /// output goes to standard error. The calling process stays confined (`sandbox::confine_worker`).
 ///
-/// Returns 0 if the input ends between two messages. Throws `ProtocolError` for input that violates the protocol, and
-/// `Disconnected` if it ends within a message.
+/// Returns 0 if the other end closes between two messages. Throws `ProtocolError` for input that violates the protocol,
+/// and `Disconnected` if it ends within a message.
 int serve(int in, int out, const ServeOptions& options = {});
 
 }  // namespace tunewright::measurers::remote
@@ -54,7 +55,6 @@ int serve(int in, int out, const ServeOptions& options = {});
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -89,12 +89,11 @@ class Answers {
   void run() {
     send(FrameKind::Hello, to_bytes(Hello{.device = device_}));
     for (;;) {
-      const std::optional<Frame> frame = next();
-      if (!frame) return;
-      switch (frame->kind) {
-        case FrameKind::SetTask: set_task(from_bytes<SetTask>(frame->payload)); break;
-        case FrameKind::Measure: measure(from_bytes<MeasureRequest>(frame->payload)); break;
-        default: throw unexpected(frame->kind);
+      const Frame frame = carrier_.receive(FrameCarrier::for_ever);
+      switch (frame.kind) {
+        case FrameKind::SetTask: set_task(from_bytes<SetTask>(frame.payload)); break;
+        case FrameKind::Measure: measure(from_bytes<MeasureRequest>(frame.payload)); break;
+        default: throw unexpected(frame.kind);
       }
     }
   }
@@ -106,14 +105,6 @@ class Answers {
   };
 
   void send(FrameKind kind, std::span<const char> payload) { carrier_.send(kind, payload, FrameCarrier::for_ever); }
-  /// The next frame; empty at the end of the input.
-  std::optional<Frame> next() {
-    try {
-      return carrier_.receive(FrameCarrier::for_ever);
-    } catch (const EndOfConversation&) {
-      return std::nullopt;
-    }
-  }
   static ProtocolError unexpected(FrameKind kind) {
     return ProtocolError("a frame of kind " + std::to_string(static_cast<std::uint32_t>(kind)) +
                          " where none is expected");
@@ -194,7 +185,10 @@ TUNEWRIGHT_INLINE Worker::Worker()
       sandbox_(worker_parts()) {}
 
 TUNEWRIGHT_INLINE void Worker::serve(FrameCarrier& carrier, const ServeOptions& options) {
-  serving::Answers(carrier, sandbox_, device_, options).run();
+  try {
+    serving::Answers(carrier, sandbox_, device_, options).run();
+  } catch (const EndOfConversation&) {
+  }
 }
 
 TUNEWRIGHT_INLINE int serve(int in, int out, const ServeOptions& options) {

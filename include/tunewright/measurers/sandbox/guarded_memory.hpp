@@ -68,9 +68,6 @@ class GuardedBuffer {
   static constexpr std::size_t guard = std::size_t{16} << 20;
   static constexpr int red_zone = 0xA5;
 
-  static constexpr std::uintptr_t round_up(std::uintptr_t value, std::uintptr_t multiple) noexcept {
-    return (value + multiple - 1) / multiple * multiple;
-  }
   /// A buffer without a free entry still has guards; a trap in it is reported only by address.
   void register_region(std::string_view name) noexcept;
 
@@ -87,6 +84,7 @@ class GuardedBuffer {
 
 #if TUNEWRIGHT_DEFINES(measurers)
 
+#include "tunewright/core/rounded_up.hpp"
 #include "tunewright/measurers/sandbox/wire.hpp"
 
 namespace tunewright::measurers::sandbox {
@@ -97,14 +95,14 @@ TUNEWRIGHT_INLINE std::array<GuardedRegion, 512>& guarded_regions() noexcept {
 }
 
 TUNEWRIGHT_INLINE GuardedBuffer::GuardedBuffer(std::string_view name, std::size_t bytes) : bytes_(bytes) {
-  const std::size_t padded = round_up(bytes, 64);
-  accessible_ = round_up(padded == 0 ? 1 : padded, page);
+  const std::size_t padded = rounded_up(bytes, 64);
+  accessible_ = rounded_up(padded == 0 ? 1 : padded, page);
   reserved_ = accessible_ + 2 * guard + huge_page_bytes;
   void* base = ::mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) throw_system_error("mmap of a guarded buffer");
   base_ = static_cast<char*>(base);
   const std::size_t boundary = accessible_ >= huge_page_bytes ? huge_page_bytes : page;
-  const std::uintptr_t end = round_up(reinterpret_cast<std::uintptr_t>(base_) + guard + accessible_, boundary);
+  const std::uintptr_t end = rounded_up(reinterpret_cast<std::uintptr_t>(base_) + guard + accessible_, boundary);
   begin_ = base_ + (end - accessible_ - reinterpret_cast<std::uintptr_t>(base_));
   data_ = begin_ + (accessible_ - padded);
   if (::mprotect(begin_, accessible_, PROT_READ | PROT_WRITE) != 0) {

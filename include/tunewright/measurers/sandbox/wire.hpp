@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/rounded_up.hpp"
 #include "tunewright/detail/config.hpp"
 
 /// Communication of tuner, zygote and workers: fixed-size records over sequenced-packet sockets; larger contents in
@@ -92,7 +93,7 @@ class Writer {
     requires std::is_trivially_copyable_v<T>
   void put_all(std::span<const T> values) {
     put(values.size());
-    bytes_.resize((bytes_.size() + 63) / 64 * 64);  // aligned, so that a reader can use the values in place
+    bytes_.resize(rounded_up(bytes_.size(), 64));  // aligned, so that a reader can use the values in place
     const auto* from = reinterpret_cast<const char*>(values.data());
     bytes_.insert(bytes_.end(), from, from + values.size_bytes());
   }
@@ -118,7 +119,7 @@ class Reader {
     requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::span<const T> get_all() {
     const auto count = get<std::size_t>();
-    at_ = (at_ + 63) / 64 * 64;
+    at_ = rounded_up(at_, 64);
     return {reinterpret_cast<const T*>(take(count * sizeof(T))), count};
   }
   [[nodiscard]] std::string get_text();

@@ -236,14 +236,9 @@ TUNEWRIGHT_INLINE bool is_padding(const program::Operator& op) {
 
 TUNEWRIGHT_INLINE bool skips_padding(const program::Operator& op, const program::Operator& padding, TensorId id) {
   if (op.combiner == program::Combiner::None || !loops::padding_conditions(padding.body, op.combiner)) return false;
-  const bool sum = op.combiner == program::Combiner::Sum;
-  const auto is_read = [&](const program::Expr& e) {
-    const program::ExprNode& node = sum && e->op == program::Op::Cast ? *e->args[0] : *e;
-    return node.op == program::Op::Load && node.tensor == id;
-  };
-  const program::Expr& body = op.body;
-  return is_read(body) ||
-         (sum && body->op == program::Op::Multiply && (is_read(body->args[0]) || is_read(body->args[1])));
+  const std::vector<program::Expr> parts = loops::parts_of_term(op.body, op.combiner);
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const program::Expr& part) { return part->op == program::Op::Load && part->tensor == id; });
 }
 
 TUNEWRIGHT_INLINE bool is_reused(const program::Operator& op, const std::vector<program::IndexExpr>& access) {
