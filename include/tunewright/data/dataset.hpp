@@ -89,6 +89,8 @@ struct Dataset {
 
 #if TUNEWRIGHT_DEFINES(data)
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::data {
 
 TUNEWRIGHT_INLINE std::size_t Dataset::count_valid() const {
@@ -210,7 +212,7 @@ TUNEWRIGHT_INLINE void Dataset::check() const {
     if (known && cost_s[i] > 0 && price_s[i] >= 0) continue;
     throw std::invalid_argument(
         "Dataset: record " + std::to_string(i) +
-        (known ? " costs " + std::to_string(cost_s[i]) + " s at a price of " + std::to_string(price_s[i]) +
+        (known ? " costs " + number_text(cost_s[i]) + " s at a price of " + number_text(price_s[i]) +
                      " s; costs are positive, and infinite for a failure"
                : " has task " + std::to_string(task[i]) + " of " + std::to_string(tasks.size()) + " on target " +
                      std::to_string(target[i]) + " of " + std::to_string(targets.size())));

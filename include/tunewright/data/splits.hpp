@@ -74,11 +74,13 @@ template <class T>
 
 #if TUNEWRIGHT_DEFINES(data)
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::data::splits_detail {
 
 TUNEWRIGHT_INLINE void check_share(const char* split, double test_share) {
   if (test_share > 0 && test_share < 1) return;
-  throw std::invalid_argument(std::string(split) + ": a test share of " + std::to_string(test_share) +
+  throw std::invalid_argument(std::string(split) + ": a test share of " + number_text(test_share) +
                               " was asked for; give one between 0 and 1");
 }
 

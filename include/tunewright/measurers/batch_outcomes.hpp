@@ -53,12 +53,13 @@ class BatchOutcomes {
 #if TUNEWRIGHT_DEFINES(core)
 
 #include "tunewright/core/latency.hpp"
+#include "tunewright/core/number_text.hpp"
 
 namespace tunewright::measurers::batch_outcomes_detail {
 
 /// The first number of an outcome that cannot have been measured, such as "a latency of -1 s"; empty if there is none.
 inline std::string impossible_number(const Outcome& run) {
-  const auto text = [](const char* what, Seconds time) { return what + std::to_string(time.count()) + " s"; };
+  const auto text = [](const char* what, Seconds time) { return what + number_text(time.count()) + " s"; };
   if (const auto latency = impossible_latency(run)) return text("a latency of ", *latency);
   if (!is_duration(run.compile_time)) return text("compiling for ", run.compile_time);
   if (!is_duration(run.run_time)) return text("running for ", run.run_time);

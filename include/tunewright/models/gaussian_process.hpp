@@ -125,6 +125,7 @@ struct GaussianProcess {
 
 #if TUNEWRIGHT_DEFINES(models)
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/models/labels.hpp"
@@ -333,7 +334,7 @@ TUNEWRIGHT_INLINE void GaussianProcess::complete(Learned& next) const {
   std::iota(all.begin(), all.end(), 0U);
   auto k = factor(distances(next, all), all.size(), next.kernel, next.length_scale, next.noise);
   if (!k) {
-    throw std::invalid_argument("models::GaussianProcess::fit: noise = " + std::to_string(next.noise) +
+    throw std::invalid_argument("models::GaussianProcess::fit: noise = " + number_text(next.noise) +
                                 " is too little for programs this alike; choose more, or 0 to search");
   }
   next.factor = std::move(*k);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/models/concept.hpp"
 #include "tunewright/models/gbdt/ensemble.hpp"
@@ -97,8 +98,8 @@ struct Gbdt {
  private:
   template <class Value>
   [[noreturn]] static void refuse(const char* what, Value value, const char* range) {
-    throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + std::to_string(value) + "; choose " +
-                                range);
+    throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + number_text(static_cast<double>(value)) +
+                                "; choose " + range);
   }
   void check_options() const;
   void check_width(const char* where, const FeatureBatch& x) const;

@@ -49,13 +49,14 @@ struct Bandit {
 #include <string>
 #include <vector>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/schedulers/learning_curve.hpp"
 
 namespace tunewright::schedulers {
 
 TUNEWRIGHT_INLINE std::size_t Bandit::next(std::span<const TaskState> tasks, Rng&) const {
   if (!(exploration >= 0)) {
-    throw std::invalid_argument("Bandit: exploration is " + std::to_string(exploration) +
+    throw std::invalid_argument("Bandit: exploration is " + number_text(exploration) +
                                 "; give one of at least 0 (2 is usual)");
   }
   check_open(tasks);

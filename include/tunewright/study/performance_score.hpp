@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/study/course.hpp"
 #include "tunewright/study/random_search.hpp"
 #include "tunewright/study/trial_costs.hpp"
@@ -71,8 +72,8 @@ class ScoredRuns {
       : ascending_(space.ascending().begin(), space.ascending().end()), runs_(runs.size()) {
     check(runs);
     if (!(seconds.first_s <= seconds.last_s) || seconds.points < 2) {
-      throw std::invalid_argument("a range from " + std::to_string(seconds.first_s) + " s to " +
-                                  std::to_string(seconds.last_s) + " s in " + std::to_string(seconds.points) +
+      throw std::invalid_argument("a range from " + number_text(seconds.first_s) + " s to " +
+                                  number_text(seconds.last_s) + " s in " + std::to_string(seconds.points) +
                                   " points; give the smaller number first and at least 2 points");
     }
     random_ = best_over(space, costs, seconds);
@@ -80,7 +81,7 @@ class ScoredRuns {
       if (random_[at] > space.optimum_s()) continue;
       throw std::invalid_argument("random search is expected at the optimum of the " +
                                   std::to_string(ascending_.size()) + " valid configurations after " +
-                                  std::to_string(seconds.at(at)) +
+                                  number_text(seconds.at(at)) +
                                   " s, so nothing is ahead of it; end the range before that or leave the space out");
     }
     add(space, runs, static_cast<std::uint32_t>(ascending_.size() - 1),

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -10,6 +9,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tunewright/core/number_text.hpp"
 
 namespace tunewright::study {
 
@@ -79,7 +80,7 @@ class RandomSearch {
   /// `std::invalid_argument` for a share outside [0, 1].
   [[nodiscard]] double latency_at(double share) const {
     if (!(share >= 0 && share <= 1)) {
-      throw std::invalid_argument("share " + std::to_string(share) +
+      throw std::invalid_argument("share " + number_text(share) +
                                   " of the way from the median to the optimum is none; give a value in [0, 1]");
     }
     return optimum_s() + (median_s() - optimum_s()) * (1 - share);
@@ -97,7 +98,7 @@ class RandomSearch {
     if (share < 1 && ascending_[n - 1 - i] == optimum_s()) {
       if (i == 0) {
         throw std::invalid_argument("all " + std::to_string(n) + " valid configurations take " +
-                                    std::to_string(optimum_s()) +
+                                    number_text(optimum_s()) +
                                     " s, so any trial finds the optimum; leave the space out");
       }
       --i;
@@ -114,8 +115,8 @@ class RandomSearch {
   [[nodiscard]] TrialRange range(double from_share = 0.5, double to_share = 0.95) const {
     TrialRange trials{trials_to(from_share), trials_to(to_share)};
     if (from_share > to_share) {
-      throw std::invalid_argument("a range from share " + std::to_string(from_share) + " to share " +
-                                  std::to_string(to_share) + " is empty; give the smaller share first");
+      throw std::invalid_argument("a range from share " + number_text(from_share) + " to share " +
+                                  number_text(to_share) + " is empty; give the smaller share first");
     }
     if (trials.last - trials.first < 2) {
       const bool grows_at_both_ends = trials.first > 0;
@@ -130,10 +131,7 @@ class RandomSearch {
   [[nodiscard]] std::size_t faster_than(double latency_s) const {
     const auto found = std::lower_bound(ascending_.begin(), ascending_.end(), latency_s);
     if (found == ascending_.end() || *found != latency_s) {
-      // std::to_string would print microseconds as 0.
-      char digits[32];
-      const std::string latency(digits, std::to_chars(digits, digits + sizeof digits, latency_s).ptr);
-      throw std::invalid_argument("no configuration of the space has the latency of " + latency +
+      throw std::invalid_argument("no configuration of the space has the latency of " + number_text(latency_s) +
                                   " s; give searches that replayed the latencies of this space");
     }
     return static_cast<std::size_t>(found - ascending_.begin());

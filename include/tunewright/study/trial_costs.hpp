@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/stats/robust.hpp"
 #include "tunewright/study/monotone_curve.hpp"
 #include "tunewright/study/random_search.hpp"
@@ -54,7 +55,7 @@ class TrialCosts {
     std::size_t failed = 0;
     for (std::size_t i = 0; i < costs_s.size(); ++i) {
       if (!(costs_s[i] >= 0 && std::isfinite(costs_s[i]))) {
-        throw std::invalid_argument("configuration " + std::to_string(i) + " costs " + std::to_string(costs_s[i]) +
+        throw std::invalid_argument("configuration " + std::to_string(i) + " costs " + number_text(costs_s[i]) +
                                     " s; give what measuring it took, finite and 0 or more");
       }
       (std::isfinite(latencies_s[i]) ? valid_s : failed_s) += costs_s[i];
@@ -70,8 +71,8 @@ class TrialCosts {
     if (failed > 0) mean_s_ += failed_s / static_cast<double>(all);
     median_s_ = stats::median(costs_s);
     if (!(mean_s_ > 0 && median_s_ > 0)) {
-      throw std::invalid_argument("trials of the space cost " + std::to_string(mean_s_) + " s on average and " +
-                                  std::to_string(median_s_) +
+      throw std::invalid_argument("trials of the space cost " + number_text(mean_s_) + " s on average and " +
+                                  number_text(median_s_) +
                                   " s in the middle; without costs there is no axis of "
                                   "seconds, so leave them out");
     }

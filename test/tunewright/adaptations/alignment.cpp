@@ -129,7 +129,7 @@ TEST_CASE("maps refuse sets of other widths and options out of range") {
   columns.fit(batch(1, {1}), batch(1, {1}));
   CHECK(refusal([&] { (void)columns.apply(batch(2, {1, 2})); }).find("fitted on 1") != std::string::npos);
   CHECK(refusal([&] { Columns{.quantiles = 1}.fit(batch(1, {1}), batch(1, {1})); }) ==
-        "alignment::Columns: quantiles is 1.000000; give at least 2");
+        "alignment::Columns: quantiles is 1; give at least 2");
   Covariance covariance{.regularisation = 0};
   CHECK(refusal([&] { covariance.fit(batch(1, {1, 2}), batch(1, {1, 2})); }).find("regularisation is 0") !=
         std::string::npos);

@@ -164,7 +164,7 @@ TEST_CASE("options out of range are named") {
   DescentLine model = source(1);
   const Own own = programs(64);
   CHECK(refusal([&] { Guarded{.folds = 1}.update(model, own.x, own.y, {}); }) ==
-        "Guarded: folds is 1.000000; give at least 2");
+        "Guarded: folds is 1; give at least 2");
   CHECK(refusal([&] { Guarded{.min_growth = -1}.update(model, own.x, own.y, {}); }).find("min_growth") !=
         std::string::npos);
 }

@@ -109,7 +109,7 @@ TEST_CASE("nests that are not well formed are refused") {
 TEST_CASE("options out of range are named") {
   const std::vector<toy::Tiles> tiles(1);
   CHECK(test::refusal([] { (void)features::Curve{.samples = 0}.schema(); }) ==
-        "features::Curve: samples is 0.000000; give at least 1");
+        "features::Curve: samples is 0; give at least 1");
   CHECK(test::refusal([&] {
           (void)features::Curve{.buffers = 0}.extract(Lowers{}, toy::task(), std::span<const toy::Tiles>(tiles));
         }).find("buffers is 0") != std::string::npos);
