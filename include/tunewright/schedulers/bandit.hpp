@@ -29,7 +29,7 @@ namespace tunewright::schedulers {
 ///              requires. The code refines the curve by a Markov chain Monte Carlo ensemble with one point per trial;
 ///              here it is the least-squares curve with one point per round. A round is a slice of time there and a
 ///              batch here.
-/// Errors:      `std::invalid_argument` if every task is finished, and for a negative exploration.
+/// Errors:      `std::invalid_argument` if every task is finished, and for an exploration that is negative or not finite.
 struct Bandit {
   double exploration = 2;
 
@@ -55,9 +55,9 @@ struct Bandit {
 namespace tunewright::schedulers {
 
 TUNEWRIGHT_INLINE std::size_t Bandit::next(std::span<const TaskState> tasks, Rng&) const {
-  if (!(exploration >= 0)) {
+  if (!(exploration >= 0) || !std::isfinite(exploration)) {
     throw std::invalid_argument("Bandit: exploration is " + number_text(exploration) +
-                                "; give one of at least 0 (2 is usual)");
+                                "; give a finite one of at least 0 (2 is usual)");
   }
   check_open(tasks);
   if (const std::size_t first = first_unvisited(tasks); first < tasks.size()) return first;
