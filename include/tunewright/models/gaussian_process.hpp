@@ -161,8 +161,10 @@ TUNEWRIGHT_INLINE FeatureBatch GaussianProcess::embed(const FeatureBatch& x) con
 
 TUNEWRIGHT_INLINE void GaussianProcess::fit(const FeatureBatch& x, std::span<const float> y,
                                             std::span<const std::uint32_t> group) {
-  require(length_scale >= 0, "models::GaussianProcess", "length_scale", length_scale, "at least 0");
-  require(noise >= 0, "models::GaussianProcess", "noise", noise, "at least 0");
+  require(length_scale >= 0 && std::isfinite(length_scale), "models::GaussianProcess", "length_scale", length_scale,
+          "a finite value of at least 0");
+  require(noise >= 0 && std::isfinite(noise), "models::GaussianProcess", "noise", noise,
+          "a finite value of at least 0");
   require(most_programs > 0, "models::GaussianProcess", "most_programs", 0, "at least 1");
   check_lesson("models::GaussianProcess", x, y, 1, group);
   std::vector<std::uint32_t> chosen;
