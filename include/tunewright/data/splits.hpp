@@ -133,18 +133,21 @@ TUNEWRIGHT_INLINE Split within_task(const Dataset& data, double test_share, cons
 
 TUNEWRIGHT_INLINE Split by_task(const Dataset& data, double test_share, const Rng& rng) {
   splits_detail::check_share("by_task", test_share);
+  data.check();
   return splits_detail::checked(splits_detail::by_class(data.task, test_share, rng), "by_task",
                                 "the dataset has fewer than two tasks: add tasks, or split within_task");
 }
 
 TUNEWRIGHT_INLINE Split by_target(const Dataset& data, double test_share, const Rng& rng) {
   splits_detail::check_share("by_target", test_share);
+  data.check();
   return splits_detail::checked(splits_detail::by_class(data.target, test_share, rng), "by_target",
                                 "the dataset has fewer than two targets: add records of another device, or "
                                 "split by_task");
 }
 
 TUNEWRIGHT_INLINE Split by_target(const Dataset& data, const std::vector<std::string>& held_out) {
+  data.check();
   std::vector<bool> is_test(data.targets.size());
   for (const std::string& name : held_out) {
     const auto found = std::find(data.targets.begin(), data.targets.end(), name);
