@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -50,6 +51,9 @@ struct JournalContents {
 /// like one, such as the truncated line of a killed writer. Lines cut within their first characters could also be
 /// indented JSON, so they count only if there are no others.
 [[nodiscard]] bool is_journal(const std::string& path);
+
+/// Throws `std::runtime_error` for a journal that is to be read and is missing, a folder, or not a journal.
+void check_journal(const std::string& path);
 
 /// Observer that stores every measurement as soon as it is known, one line each, and recalls them in the next run of
 /// the same task:
@@ -212,6 +216,13 @@ TUNEWRIGHT_INLINE bool is_journal(const std::string& path) {
     }
   }
   return all_cut_short;
+}
+
+TUNEWRIGHT_INLINE void check_journal(const std::string& path) {
+  constexpr const char* fix = "; name a file that data::Journal or data::write_journal wrote";
+  if (!std::filesystem::exists(path)) throw std::runtime_error("there is no journal '" + path + "'" + fix);
+  if (std::filesystem::is_directory(path)) throw std::runtime_error("'" + path + "' is a folder, not a journal" + fix);
+  if (!is_journal(path)) throw std::runtime_error("'" + path + "' is no journal: none of its lines is a record" + fix);
 }
 
 TUNEWRIGHT_INLINE Journal::Journal(Options options) : options_(std::move(options)) {
