@@ -45,9 +45,14 @@ struct TrialRange {
 class RandomSearch {
  public:
   /// Takes the latencies of all configurations in seconds, in any order. Infinity and NaN mean failed configurations.
-  /// Throws `std::invalid_argument` if none is valid.
+  /// Throws `std::invalid_argument` if none is valid, and for latencies of 0 or less.
   explicit RandomSearch(std::vector<double> latencies_s) : ascending_(std::move(latencies_s)) {
     const std::size_t configurations = ascending_.size();
+    for (std::size_t i = 0; i < configurations; ++i) {
+      if (!(ascending_[i] <= 0)) continue;
+      throw std::invalid_argument("configuration " + std::to_string(i) + " of the space takes " +
+                                  number_text(ascending_[i]) + " s; give positive latencies, infinity for a failure");
+    }
     std::erase_if(ascending_, [](double latency) { return !std::isfinite(latency); });
     if (ascending_.empty()) {
       throw std::invalid_argument("none of the " + std::to_string(configurations) +
