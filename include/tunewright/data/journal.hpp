@@ -78,14 +78,14 @@ class Journal {
     std::string path;
     bool many_tasks = false;              ///< for several tasks: a file without records of this one is no error
     bool sync_each_line = false;          ///< wait for the disk: survives a crash of the machine
-    Clock clock = calendar_seconds();     ///< time stamps only
+    Clock clock = calendar_seconds();     ///< time stamps only; not empty
     std::ostream* warnings = &std::clog;  ///< reports skipped lines once; null: silent
     /// Larger files are recalled through a `JournalIndex`, a file beside the journal.
     std::uint64_t index_above_bytes = std::uint64_t{16} << 20;
   };
 
   /// Opens the file, creating it if needed; a file that is there stays as it is until the first record. Throws
-  /// `std::runtime_error` if it cannot be written or is not a journal.
+  /// `std::runtime_error` if it cannot be written or is not a journal, and `std::invalid_argument` for an empty clock.
   explicit Journal(Options options);
   Journal(Journal&& other) noexcept
       : options_(std::move(other.options_)),
@@ -226,6 +226,10 @@ TUNEWRIGHT_INLINE void check_journal(const std::string& path) {
 }
 
 TUNEWRIGHT_INLINE Journal::Journal(Options options) : options_(std::move(options)) {
+  if (!options_.clock) {
+    throw std::invalid_argument("Journal '" + options_.path +
+                                "': the clock is empty; give one, or leave the default, calendar_seconds()");
+  }
   if (!is_journal(options_.path)) {
     throw std::runtime_error("'" + options_.path +
                              "' is no journal: none of its lines is a record, and it was left as it is; name "
