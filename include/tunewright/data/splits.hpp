@@ -61,12 +61,19 @@ Split by_class(const std::vector<std::uint32_t>& value, double test_share, Rng r
 /// the search had learned much.
 [[nodiscard]] std::vector<std::size_t> first_records(const Dataset& data, std::size_t count);
 
-/// The values at `indices`, for labels or groups of a whole dataset together with a subset of it.
+/// The values at `indices`, for labels or groups of a whole dataset together with a subset of it. Throws
+/// `std::out_of_range` for a position that there is not.
 template <class T>
 [[nodiscard]] std::vector<T> pick(const std::vector<T>& values, std::span<const std::size_t> indices) {
   std::vector<T> picked;
   picked.reserve(indices.size());
-  for (const std::size_t i : indices) picked.push_back(values.at(i));
+  for (const std::size_t i : indices) {
+    if (i >= values.size()) {
+      throw std::out_of_range("data::pick: position " + std::to_string(i) + " of " + std::to_string(values.size()) +
+                              " was asked for; give positions below that");
+    }
+    picked.push_back(values[i]);
+  }
   return picked;
 }
 

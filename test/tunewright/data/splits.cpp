@@ -93,6 +93,8 @@ TEST_CASE("the first records of each group, and values at positions") {
   const std::vector<std::size_t> first = data::first_records(data, 2);
   CHECK(first == std::vector<std::size_t>{0, 1, 3, 4});
   CHECK(data::pick(data.task, first) == std::vector<std::uint32_t>{0, 0, 1, 1});
+  CHECK_THROWS_WITH_AS((void)data::pick(data.task, std::vector<std::size_t>{6}), doctest::Contains("position 6 of 6"),
+                       std::out_of_range);
   const std::vector<std::size_t> by_turns{0, 3, 1, 4, 2, 5};
   CHECK(data::first_records(data.subset(by_turns), 2) == std::vector<std::size_t>{0, 1, 2, 3});
 }
