@@ -20,7 +20,7 @@ namespace tunewright::study {
 
 using RecordedProblem = Problem<spaces::RecordedTable, measurers::Replay<spaces::TableRow>>;
 
-namespace detail {
+namespace recorded_problem_detail {
 
 /// The problem of a table with measurements.
 [[nodiscard]] inline RecordedProblem problem_of(std::string name, const std::shared_ptr<const data::Table>& table) {
@@ -44,7 +44,7 @@ namespace detail {
   return problem;
 }
 
-}  // namespace detail
+}  // namespace recorded_problem_detail
 
 /// A published space from a file for `data::read_table`, searched by replaying its measurements on recorded time. Every
 /// search has its own clock, and as many trials as its score needs (`RandomSearch::range`).
@@ -56,7 +56,7 @@ namespace detail {
                                                       data::TableSource source = {}) {
   const auto table = std::make_shared<const data::Table>(data::read_table(path, std::move(source)).table);
   try {
-    return detail::problem_of(std::move(name), table);
+    return recorded_problem_detail::problem_of(std::move(name), table);
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument("'" + path + "': " + error.what());
   }
