@@ -80,8 +80,8 @@ void check(const Table& table);
 /// different devices differ.
 [[nodiscard]] Task task_of(const Table& table);
 
-/// Row `i` as a record. `task` is the task of the record, usually `task_of(table)`. Throws `std::out_of_range` for a row
-/// that does not exist.
+/// Row `i` as a record. `task` is the task of the record, usually `task_of(table)`. Throws `std::out_of_range` for a
+/// row that does not exist.
 [[nodiscard]] Record record_of(const Table& table, std::size_t i, const Task& task);
 
 /// All rows, for `measurers::Replay::load` and journals. Throws as `check`.

@@ -78,8 +78,8 @@ std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::vector<st
 
 }  // namespace pruning_detail
 
-/// The records to keep, ascending. Throws `std::invalid_argument` for shares out of range, for FLOPs or weights of tasks
-/// outside [0, 1e100], and as `Dataset::check`.
+/// The records to keep, ascending. Throws `std::invalid_argument` for shares out of range, for FLOPs or weights of
+/// tasks outside [0, 1e100], and as `Dataset::check`.
 [[nodiscard]] std::vector<std::size_t> prune(const Dataset& data, const Pruning& options, const Rng& rng);
 
 }  // namespace tunewright::data

@@ -91,8 +91,8 @@ void finish(std::ostream& out);
 void write_t4(std::ostream& out, const Table& table);
 
 /// Writes records of any space as T4, in seconds: the only parameter is the encoded configuration. T4 has no tasks, so
-/// the records should be of one task. Throws `std::invalid_argument` for a time that is none, and `std::runtime_error` if
-/// the stream rejects the data.
+/// the records should be of one task. Throws `std::invalid_argument` for a time that is none, and `std::runtime_error`
+/// if the stream rejects the data.
 void write_t4(std::ostream& out, std::span<const Record> records);
 
 }  // namespace tunewright::data

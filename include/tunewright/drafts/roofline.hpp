@@ -31,8 +31,8 @@ namespace tunewright::drafts {
 /// Units:       score in 1/s.
 /// Cost:        that of `SymbolAnalyzer`.
 /// Determinism: that of `SymbolAnalyzer`.
-/// Errors:      `std::invalid_argument` for a GPU target without peak rates and for options out of range; for programs whose indices have more than
-///              12 terms, or with more than 64 nested loops, as `SymbolAnalyzer`.
+/// Errors:      `std::invalid_argument` for a GPU target without peak rates and for options out of range; for programs
+///              whose indices have more than 12 terms, or with more than 64 nested loops, as `SymbolAnalyzer`.
 /// Deviates:    operations and bytes are those of the schedule, including idle parts of tiles, not those of the task: a
 ///              bound that is equal for all candidates would not rank them. Bytes on a CPU include what is fetched in
 ///              vain between pieces of rows (`GrowingFootprint`), an estimate.

@@ -19,13 +19,13 @@ struct TransformerShape {
   std::int64_t heads = 12;
   std::int64_t feed_forward = 3072;
 
-  /// Throws `std::invalid_argument` unless the members are positive numbers of 32 bits and the hidden size is a multiple
-  /// of the heads.
+  /// Throws `std::invalid_argument` unless the members are positive numbers of 32 bits and the hidden size is a
+  /// multiple of the heads.
   void check(const std::string& network) const;
 };
 
-/// Throws `std::invalid_argument` for numbers of sequences, tokens or words beyond 32 bits, whose sums and products could
-/// overflow.
+/// Throws `std::invalid_argument` for numbers of sequences, tokens or words beyond 32 bits, whose sums and products
+/// could overflow.
 void check_numbers(const std::string& network, std::initializer_list<std::pair<const char*, std::int64_t>> numbers);
 
 /// Numbers of tokens that attend, and that are attended to.

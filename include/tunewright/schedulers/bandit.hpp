@@ -29,7 +29,8 @@ namespace tunewright::schedulers {
 ///              requires. The code refines the curve by a Markov chain Monte Carlo ensemble with one point per trial;
 ///              here it is the least-squares curve with one point per round. A round is a slice of time there and a
 ///              batch here.
-/// Errors:      `std::invalid_argument` if every task is finished, and for an exploration that is negative or not finite.
+/// Errors:      `std::invalid_argument` if every task is finished, and for an exploration that is negative or not
+///              finite.
 struct Bandit {
   double exploration = 2;
 

@@ -57,8 +57,8 @@ struct TableRow {
 ///              neighbour, and stores them, 4 bytes each; copies of the space share them.
 /// Determinism: bit-identical everywhere.
 /// Errors:      `std::invalid_argument` without a table, for a table without rows or with choices that are no values,
-///              and for two rows with equal configurations; `std::out_of_range` for a row of another table that this one
-///              does not have.
+///              and for two rows with equal configurations; `std::out_of_range` for a row of another table that this
+///              one does not have.
 class RecordedTable {
  public:
   using config_type = TableRow;

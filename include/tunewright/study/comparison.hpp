@@ -49,8 +49,8 @@ struct NotCompared {
 /// With too few samples, the ends of an interval are NaN.
 ///
 /// Cost: some seconds for ten recipes on ten problems with 25 seeds. Determinism: a pure function of the results.
-/// Errors: `std::out_of_range` for positions beyond `recipes` and `problems`, and `std::invalid_argument` for scores and
-/// finalists that the results lack.
+/// Errors: `std::out_of_range` for positions beyond `recipes` and `problems`, and `std::invalid_argument` for scores
+/// and finalists that the results lack.
 class Comparison {
  public:
   /// Throws `std::invalid_argument` as `check_conditions` does, and as `ScoredRuns` for what a space cannot score.

@@ -26,8 +26,8 @@ namespace tunewright::study {
 /// Shapes: N points. Cost: O(N) to make, O(log N) a value. Deterministic.
 class MonotoneCurve {
  public:
-  /// Throws `std::invalid_argument` for other than one y an x, for fewer than two points, for x that do not rise, and for
-  /// numbers that are not finite.
+  /// Throws `std::invalid_argument` for other than one y an x, for fewer than two points, for x that do not rise, and
+  /// for numbers that are not finite.
   MonotoneCurve(std::vector<double> x, std::vector<double> y) : x_(std::move(x)), y_(std::move(y)) {
     if (x_.size() != y_.size() || x_.size() < 2) {
       throw std::invalid_argument("a curve through points of " + std::to_string(x_.size()) + " x and " +

@@ -63,8 +63,8 @@ struct CpuCore {
   }
 };
 
-/// Throws `std::invalid_argument`, which names `who`, for rates that are not above 0, cycles that are not 0 or more, and
-/// an overlap outside [0, 1].
+/// Throws `std::invalid_argument`, which names `who`, for rates that are not above 0, cycles that are not 0 or more,
+/// and an overlap outside [0, 1].
 inline void check(const CpuCore& core, const char* who) {
   require(std::isfinite(core.frequency_hz) && core.frequency_hz > 0, who, "core.frequency_hz", core.frequency_hz,
           "a finite frequency above 0");
