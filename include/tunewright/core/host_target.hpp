@@ -46,8 +46,7 @@ namespace host {
 /// `text` as a number, if it has digits and nothing else.
 [[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text);
 
-/// The same list from a user: empty unless all of `text` is one, of processors below 1024, more than which the system
-/// does not pin threads to by this library.
+/// The same from a user: empty unless all of `text` is such a list, of processors that a `cpu_set_t` holds: below 1024.
 [[nodiscard]] std::vector<int> whole_processor_list(std::string_view text);
 
 /// Value of the first line "key : value" of /proc/cpuinfo with that key.
