@@ -48,9 +48,7 @@ struct UsageError : std::runtime_error {
 };
 
 const std::string& checked(const std::string& path) {
-  if (!std::filesystem::exists(path)) throw std::runtime_error("there is no journal '" + path + "'");
-  if (std::filesystem::is_directory(path)) throw std::runtime_error("'" + path + "' is a folder, not a journal");
-  if (!data::is_journal(path)) throw std::runtime_error("'" + path + "' is no journal: none of its lines is a record");
+  data::check_journal(path);
   return path;
 }
 

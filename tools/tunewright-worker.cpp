@@ -51,11 +51,13 @@ int main(int argc, char** argv) {
       return fail("unknown option '" + std::string(option) + "'; see --help");
     if (++a == argc) return fail("'" + std::string(option) + "' wants a value");
     if (option == "--processors") {
-      options.processors = host::processor_list(argv[a]);
-      if (options.processors.empty()) return fail("'" + std::string(argv[a]) + "' is no list of processors");
+      options.processors = host::whole_processor_list(argv[a]);
+      if (options.processors.empty())
+        return fail("'" + std::string(argv[a]) + "' is no list of processors; give numbers below 1024, e.g. 0-3,6");
     } else {
-      const auto mib = host::number(argv[a]);
-      if (!mib || *mib == 0 || *mib > 1U << 20) return fail("'" + std::string(argv[a]) + "' is no number of MiB");
+      const auto mib = host::whole_number(argv[a]);
+      if (!mib || *mib == 0 || *mib > 1U << 20)
+        return fail("'" + std::string(argv[a]) + "' is no number of MiB; give 1 to 1048576");
       options.task_limit_bytes = static_cast<std::size_t>(*mib) << 20;
     }
   }

@@ -80,7 +80,8 @@ class Session {
   [[nodiscard]] std::size_t unscored() const noexcept { return state_.unscored; }
 
   /// Returns at most `n` new candidates; none if the space has no more. Throws `std::invalid_argument` if the space
-  /// never had any, for `n` = 0, and if a `BoundedExplorer` leaves the sampler no choice.
+  /// never had any, for an `n` of 0 or above `most_asked`, for options of a `BoundedExplorer` out of range, and if it
+  /// leaves the sampler no choice.
   [[nodiscard]] Batch ask(std::size_t n) {
     check_asked(n);
     if constexpr (BoundedExplorer<typename Recipe::explorer> && !IndifferentSampler<typename Recipe::sampler>)

@@ -173,6 +173,11 @@ TEST_CASE_TEMPLATE("misuse is refused and leaves the model as it was", Model, NE
   CHECK(test::refusal([&] { (void)model.embed(wide); }).find("rows of 7") != std::string::npos);
   std::vector<float> short_score(3);
   CHECK(test::refusal([&] { model.predict(lesson.x, short_score); }).find("3 scores") != std::string::npos);
+  std::vector<float> score(60);
+  for (const float share : {1.0F, -0.5F, std::numeric_limits<float>::quiet_NaN()}) {
+    const auto drop = [&] { model.predict_with_dropout(lesson.x, share, 1, score); };
+    CHECK(test::refusal(drop).find("dropout is") != std::string::npos);
+  }
   CHECK(copy_of(model) == before);
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -768,6 +770,9 @@ TEST_CASE("asking for nothing is refused") {
   Parts<toy::RandomSearch> parts;
   Session<toy::RandomSearch> session(parts, toy::task());
   CHECK_THROWS_WITH_AS((void)session.ask(0), doctest::Contains("ask for at least 1"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)session.ask(std::numeric_limits<std::size_t>::max()),
+                       doctest::Contains("candidates were asked for at once; ask for at most 1048576"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("configurations to start with are measured first, once, and without those that the filter refuses") {

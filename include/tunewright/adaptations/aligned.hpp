@@ -10,6 +10,7 @@
 #include "tunewright/adaptations/growth.hpp"
 #include "tunewright/adaptations/labelled_programs.hpp"
 #include "tunewright/core/require.hpp"
+#include "tunewright/models/concept.hpp"
 
 namespace tunewright::adaptations {
 
@@ -44,6 +45,7 @@ struct Aligned {
             "a number of programs, 0 for all");
     require(min_growth >= 0, "Aligned", "min_growth", min_growth, "a share, 0 to fit after every batch");
     source.check("adaptations::Aligned");
+    models::check_fit_sizes("adaptations::Aligned", x, y.size(), group.size());
     if (y.empty()) return;
     if (!has_grown(y.size(), fitted_candidates, min_growth)) return;
     std::size_t kept = source.size();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "tunewright/adaptations/growth.hpp"
 #include "tunewright/adaptations/labelled_programs.hpp"
 #include "tunewright/core/require.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/stats/ranking.hpp"
 
 namespace tunewright::adaptations {
@@ -49,7 +51,9 @@ struct Guarded {
 
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(folds >= 2, "Guarded", "folds", folds, "at least 2");
+    require(!std::isnan(margin), "Guarded", "margin", margin, "a number, 0 to accept no loss");
     require(min_growth >= 0, "Guarded", "min_growth", min_growth, "a share, 0 to judge after every batch");
+    models::check_fit_sizes("adaptations::Guarded", x, y.size(), group.size());
     if (!source) {
       source = model;
       transferred = model;

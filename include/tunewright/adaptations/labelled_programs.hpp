@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -26,7 +27,7 @@ struct LabelledPrograms {
   void check(const char* who) const;
 
   /// Appends programs measured elsewhere, with group numbers after the existing ones, so that programs of the two sets
-  /// are never compared.
+  /// are never compared. Throws `std::invalid_argument` for group numbers too large for that.
   void append_apart(const FeatureBatch& programs, std::span<const float> labels, std::span<const std::uint32_t> groups);
 
   [[nodiscard]] LabelledPrograms subset(std::span<const std::size_t> programs) const;
@@ -55,10 +56,16 @@ TUNEWRIGHT_INLINE void LabelledPrograms::check(const char* who) const {
 TUNEWRIGHT_INLINE void LabelledPrograms::append_apart(const FeatureBatch& programs, std::span<const float> labels,
                                                       std::span<const std::uint32_t> groups) {
   group.resize(y.size(), 0);
-  const std::uint32_t first = group.empty() ? 0 : *std::max_element(group.begin(), group.end()) + 1;
+  const std::uint64_t first = group.empty() ? 0 : std::uint64_t{*std::max_element(group.begin(), group.end())} + 1;
+  const std::uint64_t last = first + (groups.empty() ? 0 : *std::max_element(groups.begin(), groups.end()));
+  if (last > std::numeric_limits<std::uint32_t>::max()) {
+    throw std::invalid_argument("adaptations::LabelledPrograms: groups up to " + std::to_string(last) +
+                                " would keep the two sets apart, beyond 32 bits; number the groups of each from 0");
+  }
   x.append(programs);
   y.insert(y.end(), labels.begin(), labels.end());
-  for (std::size_t p = 0; p < labels.size(); ++p) group.push_back(first + (groups.empty() ? 0 : groups[p]));
+  for (std::size_t p = 0; p < labels.size(); ++p)
+    group.push_back(static_cast<std::uint32_t>(first + (groups.empty() ? 0 : groups[p])));
 }
 
 TUNEWRIGHT_INLINE LabelledPrograms LabelledPrograms::subset(std::span<const std::size_t> programs) const {

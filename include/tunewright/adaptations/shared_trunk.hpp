@@ -13,6 +13,7 @@
 #include "tunewright/adaptations/growth.hpp"
 #include "tunewright/adaptations/labelled_programs.hpp"
 #include "tunewright/core/require.hpp"
+#include "tunewright/models/concept.hpp"
 
 namespace tunewright::adaptations {
 
@@ -53,6 +54,7 @@ struct SharedTrunk {
                                   "; set its member 'heads'");
     }
     for (const LabelledPrograms& source : sources) source.check("adaptations::SharedTrunk");
+    models::check_fit_sizes("adaptations::SharedTrunk", x, y.size(), group.size());
     if (y.empty() || !has_grown(y.size(), fitted_candidates, min_growth)) return;
     LabelledPrograms all{x, {y.begin(), y.end()}, {group.begin(), group.end()}};
     for (const LabelledPrograms& source : sources) all.append_apart(source.x, source.y, source.group);

@@ -61,6 +61,8 @@ inline constexpr std::size_t trials_between_looks = 8;
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright {
 
 TUNEWRIGHT_INLINE void check(const Budget& budget) {
@@ -68,7 +70,7 @@ TUNEWRIGHT_INLINE void check(const Budget& budget) {
   if (budget.batch == 0)
     throw std::invalid_argument("budget: a batch of 0 measures nothing; give at least 1 (64 is usual)");
   if (!(budget.time > Seconds(0))) {
-    throw std::invalid_argument("budget: time is " + std::to_string(budget.time.count()) +
+    throw std::invalid_argument("budget: time is " + number_text(budget.time.count()) +
                                 " s; give a positive time or leave it out");
   }
 }

@@ -107,6 +107,7 @@ class HelperThreads {
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include <string>
 #include <system_error>
 
 namespace tunewright {
@@ -119,7 +120,9 @@ TUNEWRIGHT_INLINE HelperThreads::HelperThreads(unsigned count, Watch watch, Work
     if (const int error = start_thread(helpers_.back()); error != 0) {
       helpers_.pop_back();
       stop();
-      throw std::system_error(error, std::generic_category(), "a helper thread cannot start");
+      throw std::system_error(error, std::generic_category(),
+                              "helper thread " + std::to_string(number) + " of " + std::to_string(count) +
+                                  " cannot start; ask for fewer threads");
     }
   }
 }

@@ -43,6 +43,12 @@ namespace host {
 /// "0-2,8" as 0, 1, 2, 8. Stops at the first character that it cannot read.
 [[nodiscard]] std::vector<int> processor_list(std::string_view text);
 
+/// `text` as a number, if it has digits and nothing else.
+[[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text);
+
+/// The same from a user: empty unless all of `text` is such a list, of processors that a `cpu_set_t` holds: below 1024.
+[[nodiscard]] std::vector<int> whole_processor_list(std::string_view text);
+
 /// Value of the first line "key : value" of /proc/cpuinfo with that key.
 [[nodiscard]] std::string cpuinfo_value(std::string_view cpuinfo, std::string_view key);
 
@@ -155,6 +161,26 @@ TUNEWRIGHT_INLINE std::vector<int> processor_list(std::string_view text) {
     const auto last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
     if (!last || *last > 1'000'000) break;
     for (std::uint64_t p = *first; p <= *last; ++p) processors.push_back(static_cast<int>(p));
+  }
+  return processors;
+}
+
+TUNEWRIGHT_INLINE std::optional<std::uint64_t> whole_number(std::string_view text) {
+  if (text.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  return number(text);
+}
+
+TUNEWRIGHT_INLINE std::vector<int> whole_processor_list(std::string_view text) {
+  std::vector<int> processors;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    const std::size_t dash = part.find('-');
+    const auto first = whole_number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : whole_number(part.substr(dash + 1));
+    if (!first || !last || *first > *last || *last >= 1024) return {};
+    for (std::uint64_t p = *first; p <= *last; ++p) processors.push_back(static_cast<int>(p));
+    begin = end + 1;
   }
   return processors;
 }

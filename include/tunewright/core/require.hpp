@@ -16,13 +16,15 @@ void require(bool holds, const char* policy, const char* option, double value, c
 #include <stdexcept>
 #include <string>
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright {
 
 TUNEWRIGHT_INLINE void require(bool holds, const char* policy, const char* option, double value, const char* range) {
   if (holds) return;
   std::string message = policy;
   for (const char* part : {": ", option, " is "}) message += part;
-  message += std::to_string(value);
+  message += number_text(value);
   for (const char* part : {"; give ", range}) message += part;
   throw std::invalid_argument(message);
 }

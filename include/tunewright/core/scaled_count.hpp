@@ -15,4 +15,9 @@ namespace tunewright {
   return scaled < static_cast<double>(most) ? static_cast<std::size_t>(scaled) : most;
 }
 
+/// a + b, or the largest `std::size_t` if the sum is larger.
+[[nodiscard]] inline std::size_t bounded_sum(std::size_t a, std::size_t b) noexcept {
+  return a > std::numeric_limits<std::size_t>::max() - b ? std::numeric_limits<std::size_t>::max() : a + b;
+}
+
 }  // namespace tunewright

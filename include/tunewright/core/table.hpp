@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -62,8 +63,11 @@ struct Table {
   [[nodiscard]] std::string text(std::size_t i) const;
 };
 
+/// Throws `std::invalid_argument` unless every outcome has a choice for each parameter, among the values of it.
+void check(const Table& table);
+
 /// The parameters as knobs for featurizers, each with the values that occur. Words are categories, numbered as in
-/// `Parameter::values`; numbers get a suitable scale.
+/// `Parameter::values`; numbers get a suitable scale. Throws as `check`.
 [[nodiscard]] std::vector<Knob> knobs_of(const Table& table);
 
 /// The values of row `i` for `knobs_of`, [K].
@@ -76,10 +80,11 @@ struct Table {
 /// different devices differ.
 [[nodiscard]] Task task_of(const Table& table);
 
-/// Row `i` as a record. `task` is the task of the record, usually `task_of(table)`.
+/// Row `i` as a record. `task` is the task of the record, usually `task_of(table)`. Throws `std::out_of_range` for a
+/// row that does not exist.
 [[nodiscard]] Record record_of(const Table& table, std::size_t i, const Task& task);
 
-/// All rows, for `measurers::Replay::load` and journals.
+/// All rows, for `measurers::Replay::load` and journals. Throws as `check`.
 [[nodiscard]] std::vector<Record> records_of(const Table& table, const Task& task);
 
 }  // namespace tunewright
@@ -120,7 +125,25 @@ TUNEWRIGHT_INLINE std::string Table::text(std::size_t i) const {
   return line;
 }
 
+TUNEWRIGHT_INLINE void check(const Table& table) {
+  const std::size_t columns = table.parameters.size();
+  if (table.choices.size() != table.size() * columns) {
+    throw std::invalid_argument("Table: " + std::to_string(table.choices.size()) + " choices for " +
+                                std::to_string(table.size()) + " outcomes of " + std::to_string(columns) +
+                                " parameters; give each outcome one choice a parameter");
+  }
+  for (std::size_t at = 0; at < table.choices.size(); ++at) {
+    const Parameter& parameter = table.parameters[at % columns];
+    if (table.choices[at] < parameter.values.size()) continue;
+    throw std::invalid_argument("Table: row " + std::to_string(at / columns) + " has choice " +
+                                std::to_string(table.choices[at]) + " of parameter '" + parameter.name +
+                                "', which has " + std::to_string(parameter.values.size()) +
+                                " values; choices are positions in them, from 0");
+  }
+}
+
 TUNEWRIGHT_INLINE std::vector<Knob> knobs_of(const Table& table) {
+  check(table);
   std::vector<Knob> knobs;
   for (std::size_t k = 0; k < table.parameters.size(); ++k) {
     const Parameter& parameter = table.parameters[k];
@@ -167,6 +190,10 @@ TUNEWRIGHT_INLINE Task task_of(const Table& table) {
 }
 
 TUNEWRIGHT_INLINE Record record_of(const Table& table, std::size_t i, const Task& task) {
+  if (i >= table.size()) {
+    throw std::out_of_range("record_of: row " + std::to_string(i) + " of " + std::to_string(table.size()) +
+                            " was asked for; give a row below that");
+  }
   Record record;
   record.task = stable_hash(task);
   record.target = stable_hash(task.target);
@@ -174,11 +201,12 @@ TUNEWRIGHT_INLINE Record record_of(const Table& table, std::size_t i, const Task
   record.target_name = task.target.name;
   record.config = table.text(i);
   record.key = row_key(record.config);
-  record.outcome = table.outcomes.at(i);
+  record.outcome = table.outcomes[i];
   return record;
 }
 
 TUNEWRIGHT_INLINE std::vector<Record> records_of(const Table& table, const Task& task) {
+  check(table);
   std::vector<Record> records;
   records.reserve(table.size());
   for (std::size_t i = 0; i < table.size(); ++i) records.push_back(record_of(table, i, task));

@@ -47,7 +47,8 @@ class TrainingSet {
   TrainingSet& operator=(TrainingSet&& other) noexcept;
   ~TrainingSet();
 
-  /// Appends candidates of `task` with their costs in seconds, infinite if failed.
+  /// Appends candidates of `task` with their costs in seconds, infinite if failed. Throws `std::invalid_argument` for
+  /// other numbers of entries than of programs, and for costs that are not above 0.
   void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s, const Choice& choice);
   void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s) {
     add(task, x, cost_s, Choice{});
@@ -84,6 +85,8 @@ class TrainingSet {
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright {
 
 TUNEWRIGHT_INLINE TrainingSet::TrainingSet() = default;
@@ -104,6 +107,11 @@ TUNEWRIGHT_INLINE void TrainingSet::add(std::uint64_t task, const FeatureBatch& 
   if (x.programs() != cost_s.size()) {
     throw std::invalid_argument("TrainingSet::add: " + std::to_string(x.programs()) + " programs but " +
                                 std::to_string(cost_s.size()) + " costs; give one cost a program");
+  }
+  for (std::size_t i = 0; i < cost_s.size(); ++i) {
+    if (cost_s[i] > 0) continue;
+    throw std::invalid_argument("TrainingSet::add: program " + std::to_string(i) + " costs " + number_text(cost_s[i]) +
+                                " s; give positive costs, infinity for a failure");
   }
   auto found = find(parts_, task);
   if (found == parts_.end()) found = parts_.insert(found, Part{task, {}, {}, {}, {}});

@@ -29,7 +29,8 @@ using AutoSchedulerLog = LogReader<AutoSchedulerRecord, ansor::LineParser>;
   return record;
 }
 
-/// The record as one line of a log, without the line end; reading it gives an equal record.
+/// The record as one line of a log, without the line end; reading it gives an equal record. Throws
+/// `std::invalid_argument` for a record without a task.
 [[nodiscard]] inline std::string to_line(const AutoSchedulerRecord& record) { return ansor::write_line(record); }
 
 }  // namespace tunewright::data

@@ -28,6 +28,7 @@ namespace tunewright::data {
 ///   data::AutoSchedulerPrograms programs("V100");
 ///   for (data::AutoSchedulerRecord record; log.next(record);) programs.append(record, dataset);
 ///
+/// Errors: `std::invalid_argument` for a record without a task.
 /// Cost: some 50 microseconds per program. Not thread-safe: each thread needs its own.
 class AutoSchedulerPrograms {
  public:
@@ -98,6 +99,8 @@ namespace tunewright::data {
 
 TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::task(const AutoSchedulerRecord& record) {
   if (last_info_ == nullptr || record.task != last_info_) {
+    if (!record.task)
+      throw std::invalid_argument("AutoSchedulerPrograms: the record has no task; give one that a log was read into");
     last_task_ = find_task(*record.task);
     last_info_ = record.task;
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -103,7 +104,8 @@ using AutoTvmLog = LogReader<AutoTvmRecord, autotvm::LineParser>;
 /// Parses one line. Throws `FormatError` with the column and what was expected there.
 [[nodiscard]] AutoTvmRecord parse_autotvm_line(std::string_view line);
 
-/// The record as one line of a log, without the line end; reading it gives an equal record.
+/// The record as one line of a log, without the line end; reading it gives an equal record. Throws
+/// `std::invalid_argument` for a record without a task.
 [[nodiscard]] inline std::string to_line(const AutoTvmRecord& record) { return autotvm::write_line(record); }
 
 }  // namespace tunewright::data
@@ -226,6 +228,7 @@ TUNEWRIGHT_INLINE void write_knob(std::string& out, const Knob& knob) {
 }
 
 TUNEWRIGHT_INLINE std::string write_line(const AutoTvmRecord& record) {
+  if (!record.task) throw std::invalid_argument("to_line: the AutoTvmRecord has no task; give it one");
   std::string out = "{\"input\": [";
   json::write(out, record.task->target);
   json::write(out += ", ", record.task->name);

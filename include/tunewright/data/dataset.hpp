@@ -89,7 +89,8 @@ struct Dataset {
   /// has features, or for features of another width.
   void append(const Dataset& other);
 
-  /// [N], equal for records of one task on one target; numbered by first appearance.
+  /// [N], equal for records of one task on one target; numbered by first appearance. Throws as `check`; so do the next
+  /// two.
   [[nodiscard]] std::vector<std::uint32_t> groups() const;
 
   /// [N], (lowest cost of the group) / cost, in (0, 1]; 0 for a failed record.
@@ -110,6 +111,8 @@ struct Dataset {
 }  // namespace tunewright::data
 
 #if TUNEWRIGHT_DEFINES(data)
+
+#include "tunewright/core/number_text.hpp"
 
 namespace tunewright::data {
 
@@ -165,6 +168,7 @@ TUNEWRIGHT_INLINE void Dataset::append(const Dataset& other) {
 }
 
 TUNEWRIGHT_INLINE std::vector<std::uint32_t> Dataset::groups() const {
+  check();
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
   std::vector<std::uint32_t> group;
   group.reserve(size());
@@ -208,7 +212,7 @@ TUNEWRIGHT_INLINE Dataset Dataset::subset(std::span<const std::size_t> indices) 
   for (const std::size_t i : indices) {
     if (i >= size()) {
       throw std::out_of_range("Dataset::subset: record " + std::to_string(i) + " of " + std::to_string(size()) +
-                              " was asked for");
+                              " was asked for; give positions below that");
     }
     if (x.programs() != 0) part.x.append_program(x.program(i));
     part.task.push_back(task[i]);
@@ -235,10 +239,11 @@ TUNEWRIGHT_INLINE void Dataset::check() const {
     if (known && cost_s[i] > 0 && price_s[i] >= 0) continue;
     throw std::invalid_argument(
         "Dataset: record " + std::to_string(i) +
-        (known ? " costs " + std::to_string(cost_s[i]) + " s at a price of " + std::to_string(price_s[i]) +
+        (known ? " costs " + number_text(cost_s[i]) + " s at a price of " + number_text(price_s[i]) +
                      " s; costs are positive, and infinite for a failure"
                : " has task " + std::to_string(task[i]) + " of " + std::to_string(tasks.size()) + " on target " +
-                     std::to_string(target[i]) + " of " + std::to_string(targets.size())));
+                     std::to_string(target[i]) + " of " + std::to_string(targets.size()) +
+                     "; number them with task_number and target_number"));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -51,6 +52,9 @@ struct JournalContents {
 /// indented JSON, so they count only if there are no others.
 [[nodiscard]] bool is_journal(const std::string& path);
 
+/// Throws `std::runtime_error` for a journal that is to be read and is missing, a folder, or not a journal.
+void check_journal(const std::string& path);
+
 /// Observer that stores every measurement as soon as it is known, one line each, and recalls them in the next run of
 /// the same task:
 ///
@@ -74,14 +78,14 @@ class Journal {
     std::string path;
     bool many_tasks = false;              ///< for several tasks: a file without records of this one is no error
     bool sync_each_line = false;          ///< wait for the disk: survives a crash of the machine
-    Clock clock = calendar_seconds();     ///< time stamps only
+    Clock clock = calendar_seconds();     ///< time stamps only; not empty
     std::ostream* warnings = &std::clog;  ///< reports skipped lines once; null: silent
     /// Larger files are recalled through a `JournalIndex`, a file beside the journal.
     std::uint64_t index_above_bytes = std::uint64_t{16} << 20;
   };
 
   /// Opens the file, creating it if needed; a file that is there stays as it is until the first record. Throws
-  /// `std::runtime_error` if it cannot be written or is not a journal.
+  /// `std::runtime_error` if it cannot be written or is not a journal, and `std::invalid_argument` for an empty clock.
   explicit Journal(Options options);
   Journal(Journal&& other) noexcept
       : options_(std::move(other.options_)),
@@ -214,7 +218,18 @@ TUNEWRIGHT_INLINE bool is_journal(const std::string& path) {
   return all_cut_short;
 }
 
+TUNEWRIGHT_INLINE void check_journal(const std::string& path) {
+  constexpr const char* fix = "; name a file that data::Journal or data::write_journal wrote";
+  if (!std::filesystem::exists(path)) throw std::runtime_error("there is no journal '" + path + "'" + fix);
+  if (std::filesystem::is_directory(path)) throw std::runtime_error("'" + path + "' is a folder, not a journal" + fix);
+  if (!is_journal(path)) throw std::runtime_error("'" + path + "' is no journal: none of its lines is a record" + fix);
+}
+
 TUNEWRIGHT_INLINE Journal::Journal(Options options) : options_(std::move(options)) {
+  if (!options_.clock) {
+    throw std::invalid_argument("Journal '" + options_.path +
+                                "': the clock is empty; give one, or leave the default, calendar_seconds()");
+  }
   if (!is_journal(options_.path)) {
     throw std::runtime_error("'" + options_.path +
                              "' is no journal: none of its lines is a record, and it was left as it is; name "

@@ -47,7 +47,6 @@ struct MeasuredTask {
 #include <algorithm>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -63,15 +62,8 @@ namespace tunewright::data::measured_tasks_detail {
 using KnownTasks = std::map<std::uint64_t, std::optional<Task>>;
 
 inline JournalContents contents_of(const std::string& path) {
-  if (!std::filesystem::exists(path))
-    throw std::runtime_error("there is no journal '" + path + "'; name files that tuners wrote");
-  JournalContents contents = read_journal(path);
-  if (!is_journal(path)) {
-    throw std::runtime_error("'" + path +
-                             "' is no journal: none of its lines is a record; name files that data::Journal or "
-                             "data::write_journal wrote");
-  }
-  return contents;
+  check_journal(path);
+  return read_journal(path);
 }
 
 /// The selected compiler for each target, by the target's hash.

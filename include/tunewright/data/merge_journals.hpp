@@ -78,9 +78,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
   std::vector<std::uintmax_t> sizes;
   std::set<std::uint64_t> tasks;
   for (const std::string& input : inputs) {
-    if (!std::filesystem::exists(input)) throw std::runtime_error("there is no journal '" + input + "'");
-    if (std::filesystem::is_directory(input)) throw std::runtime_error("'" + input + "' is a folder, not a journal");
-    if (!is_journal(input)) throw std::runtime_error("'" + input + "' is no journal: none of its lines is a record");
+    check_journal(input);
     sizes.push_back(std::filesystem::file_size(input));
     journals.emplace_back(input);
     tasks.merge(journals.back().tasks());

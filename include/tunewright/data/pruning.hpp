@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,13 +78,15 @@ std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::vector<st
 
 }  // namespace pruning_detail
 
-/// The records to keep, ascending. Throws `std::invalid_argument` for shares out of range.
+/// The records to keep, ascending. Throws `std::invalid_argument` for shares out of range, for FLOPs or weights of
+/// tasks outside [0, 1e100], and as `Dataset::check`.
 [[nodiscard]] std::vector<std::size_t> prune(const Dataset& data, const Pruning& options, const Rng& rng);
 
 }  // namespace tunewright::data
 
 #if TUNEWRIGHT_DEFINES(data)
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/stats/robust.hpp"
 
@@ -192,6 +195,13 @@ TUNEWRIGHT_INLINE std::vector<std::size_t> prune(const Dataset& data, const Prun
           "a share in [0, 1]");
   require(options.distinct_share > 0 && options.distinct_share <= 1, "Pruning", "distinct_share",
           options.distinct_share, "a share above 0 and up to 1");
+  constexpr double most = 1e100;  // sums of products of two stay finite
+  for (const DatasetTask& task : data.tasks) {
+    if (task.flops >= 0 && task.flops <= most && task.weight >= 0 && task.weight <= most) continue;
+    throw std::invalid_argument("prune: task '" + task.name + "' has " + number_text(task.flops) +
+                                " FLOPs and weight " + number_text(task.weight) +
+                                "; give numbers of 0 to 1e100, 0 FLOPs where they are unknown");
+  }
   std::vector<std::vector<std::size_t>> groups;
   std::vector<std::size_t> rows(data.tasks.size());
   double all_rows = 0;

@@ -151,6 +151,7 @@ class ScheduleStore {
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/latency.hpp"
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/data/measured_tasks.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/replaced_file.hpp"
@@ -246,7 +247,7 @@ TUNEWRIGHT_INLINE double ScheduleStore::promise(std::span<const WeightedTask> ta
     const Task& task = tasks[t].task;
     const double seconds = tasks[t].weight * untuned[t].count();
     if (!(seconds > 0) || !std::isfinite(seconds)) {
-      throw std::invalid_argument("ScheduleStore::promise: task '" + task.name + "' takes " + std::to_string(seconds) +
+      throw std::invalid_argument("ScheduleStore::promise: task '" + task.name + "' takes " + number_text(seconds) +
                                   " s; give measured times");
     }
     const auto [place, is_new] = shares.try_emplace(schedule_store_detail::class_of(task));

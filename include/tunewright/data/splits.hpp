@@ -61,12 +61,19 @@ Split by_class(const std::vector<std::uint32_t>& value, double test_share, Rng r
 /// the search had learned much.
 [[nodiscard]] std::vector<std::size_t> first_records(const Dataset& data, std::size_t count);
 
-/// The values at `indices`, for labels or groups of a whole dataset together with a subset of it.
+/// The values at `indices`, for labels or groups of a whole dataset together with a subset of it. Throws
+/// `std::out_of_range` for a position that there is not.
 template <class T>
 [[nodiscard]] std::vector<T> pick(const std::vector<T>& values, std::span<const std::size_t> indices) {
   std::vector<T> picked;
   picked.reserve(indices.size());
-  for (const std::size_t i : indices) picked.push_back(values.at(i));
+  for (const std::size_t i : indices) {
+    if (i >= values.size()) {
+      throw std::out_of_range("data::pick: position " + std::to_string(i) + " of " + std::to_string(values.size()) +
+                              " was asked for; give positions below that");
+    }
+    picked.push_back(values[i]);
+  }
   return picked;
 }
 
@@ -74,11 +81,13 @@ template <class T>
 
 #if TUNEWRIGHT_DEFINES(data)
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::data::splits_detail {
 
 TUNEWRIGHT_INLINE void check_share(const char* split, double test_share) {
   if (test_share > 0 && test_share < 1) return;
-  throw std::invalid_argument(std::string(split) + ": a test share of " + std::to_string(test_share) +
+  throw std::invalid_argument(std::string(split) + ": a test share of " + number_text(test_share) +
                               " was asked for; give one between 0 and 1");
 }
 
@@ -131,18 +140,21 @@ TUNEWRIGHT_INLINE Split within_task(const Dataset& data, double test_share, cons
 
 TUNEWRIGHT_INLINE Split by_task(const Dataset& data, double test_share, const Rng& rng) {
   splits_detail::check_share("by_task", test_share);
+  data.check();
   return splits_detail::checked(splits_detail::by_class(data.task, test_share, rng), "by_task",
                                 "the dataset has fewer than two tasks: add tasks, or split within_task");
 }
 
 TUNEWRIGHT_INLINE Split by_target(const Dataset& data, double test_share, const Rng& rng) {
   splits_detail::check_share("by_target", test_share);
+  data.check();
   return splits_detail::checked(splits_detail::by_class(data.target, test_share, rng), "by_target",
                                 "the dataset has fewer than two targets: add records of another device, or "
                                 "split by_task");
 }
 
 TUNEWRIGHT_INLINE Split by_target(const Dataset& data, const std::vector<std::string>& held_out) {
+  data.check();
   std::vector<bool> is_test(data.targets.size());
   for (const std::string& name : held_out) {
     const auto found = std::find(data.targets.begin(), data.targets.end(), name);

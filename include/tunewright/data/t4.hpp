@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/latency.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/data/table_builder.hpp"
 #include "tunewright/detail/config.hpp"
@@ -41,10 +42,14 @@ void record(json::Scanner& in, table_import::Builder& builder, double unit_s);
 
 std::string_view unit_name(std::string_view text);
 
-/// Writes a result; `configuration` writes its configuration as a JSON object.
+/// Writes result `i`; `configuration` writes its configuration as a JSON object.
 template <class Configuration>
-void write_result(std::ostream& out, bool first, const Outcome& outcome, const Configuration& configuration) {
-  std::string line = first ? "\n{\"configuration\": " : ",\n{\"configuration\": ";
+void write_result(std::ostream& out, std::size_t i, const Outcome& outcome, const Configuration& configuration) {
+  if (const std::string number = impossible_number(outcome); !number.empty()) {
+    throw std::invalid_argument("write_t4: result " + std::to_string(i) + " has " + number +
+                                "; give a positive latency and times of 0 or more, or a Failure");
+  }
+  std::string line = i == 0 ? "\n{\"configuration\": " : ",\n{\"configuration\": ";
   configuration(line);
   line += ", \"times\": {\"compilation\": ";
   json::write(line, outcome.compile_time.count());
@@ -81,11 +86,13 @@ void finish(std::ostream& out);
 /// Errors: as parse_kernel_tuner. Also throws `FormatError` for a missing or unknown unit of time.
 [[nodiscard]] ImportedTable parse_t4(std::string_view text, const TableSource& source = {});
 
-/// Writes a table as T4, in seconds. Throws `std::runtime_error` if the stream rejects the data.
+/// Writes a table as T4, in seconds. Throws `std::invalid_argument` for a time that is none and as `check(table)`, and
+/// `std::runtime_error` if the stream rejects the data.
 void write_t4(std::ostream& out, const Table& table);
 
 /// Writes records of any space as T4, in seconds: the only parameter is the encoded configuration. T4 has no tasks, so
-/// the records should be of one task. Throws `std::runtime_error` if the stream rejects the data.
+/// the records should be of one task. Throws `std::invalid_argument` for a time that is none, and `std::runtime_error`
+/// if the stream rejects the data.
 void write_t4(std::ostream& out, std::span<const Record> records);
 
 }  // namespace tunewright::data
@@ -225,11 +232,12 @@ TUNEWRIGHT_INLINE ImportedTable parse_t4(std::string_view text, const TableSourc
 }
 
 TUNEWRIGHT_INLINE void write_t4(std::ostream& out, const Table& table) {
+  check(table);
   out << t4_detail::head << "\"results\": [";
   std::vector<bool> words;
   for (const Parameter& parameter : table.parameters) words.push_back(!parameter.numeric());
   for (std::size_t i = 0; i < table.size(); ++i) {
-    t4_detail::write_result(out, i == 0, table.outcomes[i], [&](std::string& line) {
+    t4_detail::write_result(out, i, table.outcomes[i], [&](std::string& line) {
       for (std::size_t k = 0; k < table.parameters.size(); ++k) {
         line += k == 0 ? '{' : ',';
         json::write(line, std::string_view(table.parameters[k].name));
@@ -249,7 +257,7 @@ TUNEWRIGHT_INLINE void write_t4(std::ostream& out, const Table& table) {
 TUNEWRIGHT_INLINE void write_t4(std::ostream& out, std::span<const Record> records) {
   out << t4_detail::head << "\"results\": [";
   for (std::size_t i = 0; i < records.size(); ++i) {
-    t4_detail::write_result(out, i == 0, records[i].outcome, [&](std::string& line) {
+    t4_detail::write_result(out, i, records[i].outcome, [&](std::string& line) {
       line += "{\"config\": ";
       json::write(line, std::string_view(records[i].config));
       line += '}';

@@ -135,6 +135,7 @@ ImportedTable finish(Builder& builder, ImportReport report, const TableSource& s
 
 #if TUNEWRIGHT_DEFINES(data)
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/stats/robust.hpp"
 
 namespace tunewright::data::table_import {
@@ -180,14 +181,14 @@ TUNEWRIGHT_INLINE Timing timing(std::vector<double> repeats, double summary, dou
   if (!has_repeats) repeats.push_back(summary);
   for (const double repeat : repeats) {
     if (!(repeat > 0) || !std::isfinite(repeat))
-      throw FormatError("a time of " + std::to_string(repeat) + " is no latency");
+      throw FormatError("a time of " + number_text(repeat) + " is no latency");
   }
   // Mean, median and other summaries lie between them.
   const auto [least, most] = std::minmax_element(repeats.begin(), repeats.end());
   if (!(*least * unit_s > 0)) throw FormatError("a time too short for a number in seconds is no latency");
   if (!(summary < 100 * *most && *least < 100 * summary)) {
-    throw FormatError("the time is " + std::to_string(summary) + " but its repeats are between " +
-                      std::to_string(*least) + " and " + std::to_string(*most) + ": units are mixed");
+    throw FormatError("the time is " + number_text(summary) + " but its repeats are between " + number_text(*least) +
+                      " and " + number_text(*most) + ": units are mixed");
   }
   Timing timing;
   timing.repeats.reserve(repeats.size());
@@ -200,7 +201,7 @@ TUNEWRIGHT_INLINE Timing timing(std::vector<double> repeats, double summary, dou
 }
 
 TUNEWRIGHT_INLINE Seconds price(double value, double unit_s) {
-  if (!(value >= 0) || !std::isfinite(value)) throw FormatError("a price of " + std::to_string(value) + " is no time");
+  if (!(value >= 0) || !std::isfinite(value)) throw FormatError("a price of " + number_text(value) + " is no time");
   return Seconds(value * unit_s);
 }
 

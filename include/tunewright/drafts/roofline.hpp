@@ -31,8 +31,8 @@ namespace tunewright::drafts {
 /// Units:       score in 1/s.
 /// Cost:        that of `SymbolAnalyzer`.
 /// Determinism: that of `SymbolAnalyzer`.
-/// Errors:      `std::invalid_argument` for a GPU target without peak rates; for programs whose indices have more than
-///              12 terms, or with more than 64 nested loops, as `SymbolAnalyzer`.
+/// Errors:      `std::invalid_argument` for a GPU target without peak rates and for options out of range; for programs
+///              whose indices have more than 12 terms, or with more than 64 nested loops, as `SymbolAnalyzer`.
 /// Deviates:    operations and bytes are those of the schedule, including idle parts of tiles, not those of the task: a
 ///              bound that is equal for all candidates would not rank them. Bytes on a CPU include what is fetched in
 ///              vain between pieces of rows (`GrowingFootprint`), an estimate.
@@ -85,6 +85,7 @@ struct Roofline {
 namespace tunewright::drafts {
 
 TUNEWRIGHT_INLINE Roofline::Workspace Roofline::prepare(const Target& target) const {
+  check(core, "Roofline");
   Workspace workspace{.cpu = {target, core}};
   if (target.kind == DeviceKind::Gpu) workspace.device = gpu_device(target);
   return workspace;

@@ -42,10 +42,10 @@ namespace tunewright::drafts {
 /// Cost:        some microseconds per candidate. If the space summarizes schedules, nothing is lowered, neither in
 ///              `score` nor in a session whose filter reads summaries, such as `filters::StaticLimits`.
 /// Determinism: floating-point operations in a fixed order: equal nests have equal scores, at any number of threads.
-/// Errors:      `std::invalid_argument` for a GPU target without peak rates. A program scores -infinity if it cannot be
-///              lowered, exceeds the threads or shared memory per block of the device, has an index with more than 12
-///              terms (`FlatIndex::max_terms`), or more than 64 nested loops; `latency_s` throws `NoRoom` and
-///              `std::invalid_argument` for the last two.
+/// Errors:      `std::invalid_argument` for a GPU target without peak rates and for options out of range. A program
+///              scores -infinity if it cannot be lowered, exceeds the threads or shared memory per block of the device,
+///              has an index with more than 12 terms (`FlatIndex::max_terms`), or more than 64 nested loops;
+///              `latency_s` throws `NoRoom` and `std::invalid_argument` for the last two.
 /// Deviates:    Hierarchical is ours: the paper's two kinds of time ignore instructions, shared memory and latency, so
 ///              where these decide, its ranking of programs of one task is random.
 ///              Printed: the paper does not print m_l0, m_l1, pu_l1 and n_l2; here they are the registers available to
@@ -107,14 +107,13 @@ struct SymbolAnalyzer {
 
 #if TUNEWRIGHT_DEFINES(drafts)
 
-#include "tunewright/core/require.hpp"
-
 namespace tunewright::drafts {
 
 TUNEWRIGHT_INLINE SymbolAnalyzer::Workspace SymbolAnalyzer::prepare(const Target& target) const {
-  require(core.overlap >= 0 && core.overlap <= 1, "SymbolAnalyzer", "core.overlap", core.overlap, "a share, 0 to 1");
-  require(multiprocessor.overlap >= 0 && multiprocessor.overlap <= 1, "SymbolAnalyzer", "multiprocessor.overlap",
-          multiprocessor.overlap, "a share, 0 to 1");
+  constexpr const char* who = "SymbolAnalyzer";
+  check(core, who);
+  check(multiprocessor, who);
+  if (device) check(*device, who);
   Workspace workspace{.cpu = {target, core}};
   if (target.kind == DeviceKind::Gpu) workspace.device = device ? *device : gpu_device(target);
   return workspace;

@@ -67,6 +67,7 @@ struct AdaptiveExploration {
   std::optional<Agent> agent{};
 
   [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const {
+    check_options();
     return {scaled_count(elite_factor, wanted), "elite_factor"};
   }
 

@@ -54,7 +54,9 @@ struct Annealing {
   std::vector<std::string> chain_ends{};  ///< run-time state: encoded configurations, [C] after the first round
 
   [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const {
-    return {scaled_count(elite_factor, wanted) + scaled_count(random_immigrant_factor, wanted), "elite_factor"};
+    check_options();
+    return {bounded_sum(scaled_count(elite_factor, wanted), scaled_count(random_immigrant_factor, wanted)),
+            "elite_factor"};
   }
 
   template <SearchSpace S>

@@ -52,18 +52,16 @@ struct DraftSet {
   unsigned rounds_old = 0;  ///< run-time state: rounds the set was used in
 
   [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const {
-    return {std::max(size, wanted) + scaled_count(random_factor, wanted) + scaled_count(mutated_factor, wanted),
-            "size"};
+    check_options();
+    const std::size_t others = bounded_sum(scaled_count(random_factor, wanted), scaled_count(mutated_factor, wanted));
+    return {bounded_sum(std::max(size, wanted), others), "size"};
   }
 
   template <SearchSpace S>
     requires ExplorerFor<Explorer, S>
   [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
                                                  const Guidance<config_t<S>>& guidance, Rng& rng) {
-    require(size >= 1, "DraftSet", "size", static_cast<double>(size), "at least 1");
-    require(refresh_rounds >= 1, "DraftSet", "refresh_rounds", refresh_rounds, "at least 1");
-    require_candidate_factor("DraftSet", "random_factor", random_factor, 0);
-    require_candidate_factor("DraftSet", "mutated_factor", mutated_factor, 0);
+    check_options();
     using Set = std::vector<config_t<S>>;
     std::vector<config_t<S>> pool;
     if (rounds_old < refresh_rounds) pool = unmeasured<S>(space, guidance);
@@ -84,6 +82,13 @@ struct DraftSet {
   }
 
  private:
+  void check_options() const {
+    require(size >= 1, "DraftSet", "size", static_cast<double>(size), "at least 1");
+    require(refresh_rounds >= 1, "DraftSet", "refresh_rounds", refresh_rounds, "at least 1");
+    require_candidate_factor("DraftSet", "random_factor", random_factor, 0);
+    require_candidate_factor("DraftSet", "mutated_factor", mutated_factor, 0);
+  }
+
   static Explorer default_explorer() {
     if constexpr (std::same_as<Explorer, Evolutionary>)
       return {

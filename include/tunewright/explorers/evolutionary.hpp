@@ -45,7 +45,9 @@ struct Evolutionary {
   unsigned max_tries = 10;                ///< parents tried for a legal mutation, at least 1
 
   [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const {
-    return {scaled_count(elite_factor, wanted) + scaled_count(random_immigrant_factor, wanted), "elite_factor"};
+    check_options();
+    return {bounded_sum(scaled_count(elite_factor, wanted), scaled_count(random_immigrant_factor, wanted)),
+            "elite_factor"};
   }
 
   template <SearchSpace S>

@@ -109,7 +109,8 @@ struct Curve {
     return batch;  // (N, D)
   }
 
-  /// Appends one lowered program to a batch of `width()` columns.
+  /// Appends one lowered program to a batch of `width()` columns. Throws `std::invalid_argument` for a batch of others,
+  /// and for options out of range.
   void describe(const loops::LoopNest& nest, curve::Reader& reader, FeatureBatch& batch) const;
 
   [[nodiscard]] std::size_t width() const noexcept { return std::size_t{8} * samples * buffers; }
@@ -220,6 +221,12 @@ TUNEWRIGHT_INLINE void sample(std::span<const double> x, std::span<const double>
 namespace tunewright::features {
 
 TUNEWRIGHT_INLINE void Curve::describe(const loops::LoopNest& nest, curve::Reader& reader, FeatureBatch& batch) const {
+  check();
+  if (batch.columns() != width()) {
+    throw std::invalid_argument("features::Curve: a batch of " + std::to_string(batch.columns()) +
+                                " columns for rows of " + std::to_string(width()) +
+                                "; give one of 8 * samples * buffers columns");
+  }
   const std::vector<curve::Curves>& curves = reader.read(nest);
   std::vector<float> row(curves.empty() ? 0 : width(), 0.0F);
   const std::size_t length = 2 * std::size_t{samples};

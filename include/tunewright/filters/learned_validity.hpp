@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/feature_rows.hpp"
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/features/concept.hpp"
@@ -46,7 +49,8 @@ namespace tunewright::filters {
 ///              with `most_lost`.
 /// Determinism: the exploration depends on the configuration's key and the number of labels: a candidate gets one
 ///              verdict between two batches, and may get another afterwards.
-/// Errors:      `std::invalid_argument` for options out of range.
+/// Errors:      `std::invalid_argument` for options out of range, for labels that are neither 0 nor 1, and for other
+///              than one outcome a configuration.
 /// Deviates:    ALT's model, features and threshold are not public; this is a reconstruction. A configuration without
 ///              rows is kept: the sampler puts it last.
 template <CostModel M, class F>
@@ -93,6 +97,10 @@ struct LearnedValidity {
     requires FeaturizerFor<F, S>
   void learn(const S& space, const Task& task, std::span<const config_t<S>> configs,
              std::span<const Outcome> outcomes) {
+    if (configs.size() != outcomes.size()) {
+      throw std::invalid_argument("filters::LearnedValidity: " + std::to_string(outcomes.size()) + " outcomes for " +
+                                  std::to_string(configs.size()) + " configurations; give one each");
+    }
     std::vector<config_t<S>> fresh;
     std::vector<float> label;
     std::unordered_set<std::uint64_t> keys;
@@ -129,6 +137,11 @@ struct LearnedValidity {
   void add(const FeatureBatch& more, std::span<const float> label) {
     check_options();
     models::check_fit_sizes("filters::LearnedValidity", more, label.size(), 0);
+    for (std::size_t p = 0; p < label.size(); ++p) {
+      if (label[p] == 0 || label[p] == 1) continue;
+      throw std::invalid_argument("filters::LearnedValidity: label " + number_text(static_cast<double>(label[p])) +
+                                  " of program " + std::to_string(p) + "; give 1 for a latency and 0 for a failure");
+    }
     x.append(more);
     valid.insert(valid.end(), label.begin(), label.end());
   }
@@ -164,6 +177,7 @@ struct LearnedValidity {
         else if (valid[p] > 0)
           held_out.append_program(x.program(p));
       }
+      if (held_out.programs() == 0) continue;  // nothing to score: more folds than programs
       M taught = model;
       fit(taught, others);
       std::vector<float> score(held_out.programs());

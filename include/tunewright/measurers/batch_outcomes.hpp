@@ -54,25 +54,6 @@ class BatchOutcomes {
 
 #include "tunewright/core/latency.hpp"
 
-namespace tunewright::measurers::batch_outcomes_detail {
-
-/// The first number of an outcome that cannot have been measured, such as "a latency of -1 s"; empty if there is none.
-inline std::string impossible_number(const Outcome& run) {
-  const auto text = [](const char* what, Seconds time) { return what + std::to_string(time.count()) + " s"; };
-  if (const auto latency = impossible_latency(run)) return text("a latency of ", *latency);
-  if (!is_duration(run.compile_time)) return text("compiling for ", run.compile_time);
-  if (!is_duration(run.run_time)) return text("running for ", run.run_time);
-  const Timing* timing = run.timing();
-  if (timing == nullptr) return {};
-  if (!is_duration(timing->median_absolute_deviation))
-    return text("a deviation of ", timing->median_absolute_deviation);
-  for (const Seconds repeat : timing->repeats)
-    if (!is_duration(repeat)) return text("a repeat of ", repeat);
-  return {};
-}
-
-}  // namespace tunewright::measurers::batch_outcomes_detail
-
 namespace tunewright::measurers {
 
 TUNEWRIGHT_INLINE void BatchOutcomes::fail(std::size_t slot, Failure failure) {
@@ -92,7 +73,7 @@ TUNEWRIGHT_INLINE void BatchOutcomes::take(std::size_t i, Outcome run) {
   }
   is_known_[i] = true;
   ++known_;
-  if (std::string number = batch_outcomes_detail::impossible_number(run); run.valid() && !number.empty())
+  if (std::string number = impossible_number(run); run.valid() && !number.empty())
     run.result = Failure{Fault::Unknown, std::move(number)};
   for (Seconds* cost : {&run.compile_time, &run.run_time})
     if (!is_duration(*cost)) *cost = Seconds(0);

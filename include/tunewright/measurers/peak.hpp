@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/stats/robust.hpp"
 
@@ -129,9 +130,11 @@ template <class Work>
 inline void require(const Target& target, const PeakOptions& options) {
   if (target.kind != DeviceKind::Cpu)
     throw std::invalid_argument("target '" + target.name + "' is no CPU; its peak is not measured here");
-  if (target.threads == 0 || options.repeats == 0 || !(options.seconds_per_repeat > 0)) {
-    throw std::invalid_argument("measuring a peak takes at least 1 thread, 1 repeat and a positive time for each");
-  }
+  constexpr const char* who = "PeakOptions";
+  tunewright::require(target.threads > 0, who, "the number of the target's threads", target.threads, "at least 1");
+  tunewright::require(options.repeats > 0, who, "repeats", options.repeats, "at least 1");
+  tunewright::require(options.seconds_per_repeat > 0 && options.seconds_per_repeat <= 1e4, who, "seconds_per_repeat",
+                      options.seconds_per_repeat, "a time above 0, up to 10,000 s");
 }
 
 }  // namespace peak

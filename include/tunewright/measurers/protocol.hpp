@@ -65,12 +65,14 @@ void validate(const Protocol& protocol);
 
 #if TUNEWRIGHT_DEFINES(measurers)
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::measurers {
 
 TUNEWRIGHT_INLINE void validate(const Protocol& protocol) {
   const auto demand = [](bool holds, const char* member, double value, const char* remedy) {
     if (!holds) {
-      throw std::invalid_argument("protocol: " + std::string(member) + " is " + std::to_string(value) + "; " + remedy);
+      throw std::invalid_argument("protocol: " + std::string(member) + " is " + number_text(value) + "; " + remedy);
     }
   };
   demand(protocol.repeats_min >= 1, "repeats_min", protocol.repeats_min, "take at least 1 repeat");

@@ -109,9 +109,10 @@ TUNEWRIGHT_INLINE TaskData make_task_data(const Task& task, const ReferenceData&
       for (std::size_t i = 0; i < output.values.size(); ++i) output.values[i] = tensors[id].get(i);
     } else {
       const double each = task.flops / static_cast<double>(checked_elements(output.shape));
-      const auto affordable = static_cast<std::size_t>(std::max(64.0, options.sampled_flops / std::max(each, 1.0)));
-      output.points =
-          reference::sample_points(output.shape, std::min(options.sampled_elements, affordable), rng.split(id));
+      const double affordable = std::max(64.0, options.sampled_flops / std::max(each, 1.0));
+      const bool all = affordable >= static_cast<double>(options.sampled_elements);
+      const std::size_t count = all ? options.sampled_elements : static_cast<std::size_t>(affordable);
+      output.points = reference::sample_points(output.shape, count, rng.split(id));
       output.values = reference::evaluate_at(graph, tensors, id, output.points, {.threads = options.threads});
     }
     data.outputs.push_back(std::move(output));

@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,12 +65,13 @@ namespace tunewright::measurers {
 /// and clocks that depend on power. Results are assumed to be correct.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer.
-/// Errors:      a nest that exceeds the static limits of its target is a `Fault::InvalidSchedule`.
+/// Errors:      a nest that exceeds the static limits of its target is a `Fault::InvalidSchedule`;
+///              `std::invalid_argument` for options out of range and for a GPU target without peak rates.
 /// Cost:        tens of microseconds per program, up to a hundred with padding; each advances the virtual clock by
 ///              `trial`.
 /// Determinism: integer arithmetic on the nest only: bit-identical on any machine and at any number of threads.
 struct Simulated {
-  double frequency_hz = 2.5e9;  ///< of the CPU
+  double frequency_hz = 2.5e9;  ///< of the CPU, above 0
   Seconds trial{0.1};           ///< simulated time of one measurement
   simulated::Prices prices{};
   simulated::GpuPrices gpu_prices{};
@@ -85,18 +88,52 @@ struct Simulated {
 
   /// The outcome of measuring one nest.
   [[nodiscard]] Outcome outcome(const Target& target, const loops::LoopNest& nest) const;
+
+ private:
+  void check(const Target& target) const;
 };
 
 }  // namespace tunewright::measurers
 
 #if TUNEWRIGHT_DEFINES(simulated)
 
+#include "tunewright/core/latency.hpp"
+#include "tunewright/core/require.hpp"
 #include "tunewright/measurers/simulated/gpu_machine.hpp"
 #include "tunewright/measurers/simulated/machine.hpp"
 
 namespace tunewright::measurers {
 
+TUNEWRIGHT_INLINE void Simulated::check(const Target& target) const {
+  constexpr const char* who = "measurers::Simulated";
+  const auto frequency = [](const char* what, double value) {
+    require(std::isfinite(value) && value > 0, who, what, value, "a finite frequency above 0");
+  };
+  const auto rate = [](const char* what, std::int64_t value) {
+    require(value > 0, who, what, static_cast<double>(value), "at least 1");
+  };
+  require(is_duration(trial), who, "trial", trial.count(), "a finite number of seconds, 0 or more");
+  if (target.kind != DeviceKind::Gpu) {
+    frequency("frequency_hz", frequency_hz);
+    rate("prices.cycle", prices.cycle);
+    for (const auto& [bytes, ticks] : prices.bytes_per_tick) {
+      rate("bytes in prices.bytes_per_tick", bytes);
+      rate("ticks in prices.bytes_per_tick", ticks);
+    }
+    return;
+  }
+  frequency("gpu_prices.frequency_hz", gpu_prices.frequency_hz);
+  rate("gpu_prices.cycle", gpu_prices.cycle);
+  rate("gpu_prices.cache_speed", gpu_prices.cache_speed);
+  if (!(target.peak_fp32_gflops > 0) || !(target.peak_gb_per_s > 0) || target.multiprocessors == 0) {
+    throw std::invalid_argument(std::string(who) + ": target '" + target.name +
+                                "' does not say its peak_fp32_gflops, peak_gb_per_s and multiprocessors; take "
+                                "gpu_target(name), or fill them in");
+  }
+}
+
 TUNEWRIGHT_INLINE Seconds Simulated::latency(const loops::LoopNest& nest, const Target& target) const {
+  check(target);
   if (target.kind == DeviceKind::Gpu) {
     const simulated::Ticks ticks = simulated::GpuMachine(nest, target, gpu_prices).run();
     if (ticks == simulated::GpuMachine::never) return Seconds(std::numeric_limits<double>::infinity());
@@ -108,6 +145,7 @@ TUNEWRIGHT_INLINE Seconds Simulated::latency(const loops::LoopNest& nest, const 
 
 TUNEWRIGHT_INLINE std::vector<Outcome> Simulated::measure(const Task& task, std::span<const loops::LoopNest> programs,
                                                           const OutcomeSink& sink) const {
+  check(task.target);
   std::vector<Outcome> outcomes;
   outcomes.reserve(programs.size());
   for (const loops::LoopNest& nest : programs) {

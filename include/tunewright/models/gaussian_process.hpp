@@ -125,6 +125,7 @@ struct GaussianProcess {
 
 #if TUNEWRIGHT_DEFINES(models)
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/models/labels.hpp"
@@ -160,8 +161,10 @@ TUNEWRIGHT_INLINE FeatureBatch GaussianProcess::embed(const FeatureBatch& x) con
 
 TUNEWRIGHT_INLINE void GaussianProcess::fit(const FeatureBatch& x, std::span<const float> y,
                                             std::span<const std::uint32_t> group) {
-  require(length_scale >= 0, "models::GaussianProcess", "length_scale", length_scale, "at least 0");
-  require(noise >= 0, "models::GaussianProcess", "noise", noise, "at least 0");
+  require(length_scale >= 0 && std::isfinite(length_scale), "models::GaussianProcess", "length_scale", length_scale,
+          "a finite value of at least 0");
+  require(noise >= 0 && std::isfinite(noise), "models::GaussianProcess", "noise", noise,
+          "a finite value of at least 0");
   require(most_programs > 0, "models::GaussianProcess", "most_programs", 0, "at least 1");
   check_lesson("models::GaussianProcess", x, y, 1, group);
   std::vector<std::uint32_t> chosen;
@@ -333,7 +336,7 @@ TUNEWRIGHT_INLINE void GaussianProcess::complete(Learned& next) const {
   std::iota(all.begin(), all.end(), 0U);
   auto k = factor(distances(next, all), all.size(), next.kernel, next.length_scale, next.noise);
   if (!k) {
-    throw std::invalid_argument("models::GaussianProcess::fit: noise = " + std::to_string(next.noise) +
+    throw std::invalid_argument("models::GaussianProcess::fit: noise = " + number_text(next.noise) +
                                 " is too little for programs this alike; choose more, or 0 to search");
   }
   next.factor = std::move(*k);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/models/concept.hpp"
 #include "tunewright/models/gbdt/ensemble.hpp"
@@ -56,12 +58,12 @@ struct Gbdt {
   float learning_rate = 0.1F;  ///< shrinkage of each tree's step, in (0, 1]
   float min_child_weight = 0;  ///< minimum sum of hessians of a leaf, at least 0
   float gamma = 1e-4F;         ///< minimum gain of a split, at least 0
-  float lambda = 1;            ///< L2 penalty on leaf values, at least 0
+  float lambda = 1;            ///< L2 penalty on leaf values, at least 0, finite
   unsigned max_bins = 256;     ///< maximum number of bins per column, 2 to 256
   gbdt::Objective objective = gbdt::Objective::SummedOverStatements;
   unsigned pairs_per_program = 8;      ///< drawn by ranking objectives each round, at least 1
   float quantile = 0.5F;               ///< of the Quantile objective, in (0, 1)
-  float positive_weight = 1;           ///< weight of programs with y > 1/2 under Logistic, above 0
+  float positive_weight = 1;           ///< weight of programs with y > 1/2 under Logistic, above 0, finite
   float program_share = 1;             ///< random share of the programs for each tree, in (0, 1]
   float column_share = 1;              ///< random share of the columns for each tree, in (0, 1]
   unsigned early_stopping_rounds = 0;  ///< stops after this many rounds without a lower training loss; 0: never
@@ -97,8 +99,8 @@ struct Gbdt {
  private:
   template <class Value>
   [[noreturn]] static void refuse(const char* what, Value value, const char* range) {
-    throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + std::to_string(value) + "; choose " +
-                                range);
+    throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + number_text(static_cast<double>(value)) +
+                                "; choose " + range);
   }
   void check_options() const;
   void check_width(const char* where, const FeatureBatch& x) const;
@@ -184,11 +186,12 @@ TUNEWRIGHT_INLINE void Gbdt::check_options() const {
   share("learning_rate", learning_rate);
   if (!(min_child_weight >= 0)) refuse("min_child_weight", min_child_weight, "at least 0");
   if (!(gamma >= 0)) refuse("gamma", gamma, "at least 0");
-  if (!(lambda >= 0)) refuse("lambda", lambda, "at least 0");
+  if (!(lambda >= 0 && std::isfinite(lambda))) refuse("lambda", lambda, "a finite penalty of at least 0");
   if (max_bins < 2 || max_bins > gbdt::ColumnBinner::most_bins) refuse("max_bins", max_bins, "2 to 256");
   if (pairs_per_program == 0) refuse("pairs_per_program", pairs_per_program, "at least 1");
   if (!(quantile > 0 && quantile < 1)) refuse("quantile", quantile, "a value in (0, 1)");
-  if (!(positive_weight > 0)) refuse("positive_weight", positive_weight, "a value above 0");
+  if (!(positive_weight > 0 && std::isfinite(positive_weight)))
+    refuse("positive_weight", positive_weight, "a finite value above 0");
   share("program_share", program_share);
   share("column_share", column_share);
   if (early_stopping_rounds != 0 && gbdt::is_ranking(objective))

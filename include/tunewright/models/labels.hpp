@@ -42,12 +42,14 @@ void check_head(const char* who, std::size_t head, std::size_t heads);
 
 #include <unordered_map>
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::models {
 
 TUNEWRIGHT_INLINE void check_label(const char* who, float label, std::size_t program, float most) {
   if (label >= 0 && label <= most) return;  // not for NaN
-  throw std::invalid_argument(std::string(who) + "::fit: label " + std::to_string(label) + " of program " +
-                              std::to_string(program) +
+  throw std::invalid_argument(std::string(who) + "::fit: label " + number_text(static_cast<double>(label)) +
+                              " of program " + std::to_string(program) +
                               "; labels are throughput / best of task, at most 1, 0 for a failed candidate");
 }
 

@@ -40,7 +40,7 @@ namespace tunewright::models {
 /// Errors:      `std::invalid_argument` as every CostModel, for labels not from 0 to `most_label`, for a negative
 ///              `lambda`, and for more than 4,096 columns.
 struct Linear {
-  double lambda = 1e-3;  ///< penalty, at least 0
+  double lambda = 1e-3;  ///< penalty, at least 0, finite
   RowsAs rows = RowsAs::Sum;
 
   ProgramVectors vectors{};        ///< the trained state, from here on; empty before the first fit
@@ -127,7 +127,7 @@ TUNEWRIGHT_INLINE FeatureBatch Linear::embed(const FeatureBatch& x) const {
 
 TUNEWRIGHT_INLINE void Linear::fit(const FeatureBatch& x, std::span<const float> y,
                                    std::span<const std::uint32_t> group) {
-  require(lambda >= 0, "models::Linear", "lambda", lambda, "a penalty, at least 0");
+  require(lambda >= 0 && std::isfinite(lambda), "models::Linear", "lambda", lambda, "a finite penalty of at least 0");
   check_lesson("models::Linear", x, y, 1, group);
   if (x.columns() > most_columns) {
     throw std::invalid_argument("models::Linear::fit: " + std::to_string(x.columns()) +

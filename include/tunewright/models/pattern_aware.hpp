@@ -146,7 +146,7 @@ TUNEWRIGHT_INLINE void PatternAware::check(const nn::Training& how, const Featur
   require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
   require(dataflow_columns > 0, name, "dataflow_columns", static_cast<double>(dataflow_columns), "at least 1");
   check_lesson(name, x, y, 1, group);
-  if (x.rows() > 0 && x.columns() < dataflow_columns + 2) {
+  if (x.rows() > 0 && (x.columns() < 2 || x.columns() - 2 < dataflow_columns)) {
     throw std::invalid_argument(std::string(name) + "::fit: rows of " + std::to_string(x.columns()) +
                                 " features have no room for a part number, statements and " +
                                 std::to_string(dataflow_columns) +

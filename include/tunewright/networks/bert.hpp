@@ -45,6 +45,10 @@ namespace tunewright::networks {
 TUNEWRIGHT_INLINE Network bert(const BertOptions& options) {
   namespace op = program::operators;
   options.shape.check(options.name);
+  check_numbers(options.name, {{"batch", options.batch},
+                               {"tokens", options.tokens},
+                               {"vocabulary", options.vocabulary},
+                               {"positions", options.positions}});
   op::detail::require_extents(options.name,
                               {{"batch", options.batch},
                                {"tokens", options.tokens},

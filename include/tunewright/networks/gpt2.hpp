@@ -84,6 +84,11 @@ namespace tunewright::networks {
 TUNEWRIGHT_INLINE Network gpt2(const Gpt2Options& options) {
   namespace op = program::operators;
   options.shape.check(options.name);
+  check_numbers(options.name, {{"batch", options.batch},
+                               {"tokens", options.tokens},
+                               {"past", options.past},
+                               {"vocabulary", options.vocabulary},
+                               {"positions", options.positions}});
   op::detail::require_extents(options.name, {{"batch", options.batch},
                                              {"tokens", options.tokens},
                                              {"past plus 1", options.past + 1},

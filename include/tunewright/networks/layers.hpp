@@ -88,7 +88,7 @@ struct ImageClassifier {
   std::int64_t batch = 1;
   std::optional<std::int64_t> image_size{};  ///< height and width of the input; empty: as published
   std::int64_t classes = 1000;
-  double width = 1;  ///< factor for the numbers of channels, which stay at least 1
+  double width = 1;  ///< factor for the numbers of channels, which stay at least 1; above 0, up to 1e6
 
   [[nodiscard]] std::int64_t scaled(std::int64_t channels) const;
   /// Throws `std::invalid_argument` unless the members are positive and the image is at least `least_image`.
@@ -109,6 +109,7 @@ Tensor pooled_classifier(LayerBuilder& layers, const Tensor& x, const std::strin
 #include <cmath>
 #include <stdexcept>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/dense.hpp"
 #include "tunewright/program/operators/depthwise_conv2d.hpp"
@@ -205,7 +206,8 @@ TUNEWRIGHT_INLINE void ImageClassifier::check(const std::string& network, std::i
   const auto refuse = [&](const std::string& what) { throw std::invalid_argument(network + ": " + what); };
   if (batch < 1) refuse("batch is " + std::to_string(batch) + "; give at least 1");
   if (classes < 1) refuse("classes is " + std::to_string(classes) + "; give at least 1");
-  if (!(width > 0)) refuse("width is " + std::to_string(width) + "; give a positive factor, 1 as published");
+  if (!(width > 0 && width <= 1e6))
+    refuse("width is " + number_text(width) + "; give a factor above 0 and up to 1e6, 1 as published");
   if (image_size && *image_size < least_image) {
     refuse("image_size is " + std::to_string(*image_size) + ", which leaves nothing of the image; give at least " +
            std::to_string(least_image));

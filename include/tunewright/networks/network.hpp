@@ -38,7 +38,8 @@ struct Network {
   std::vector<std::string> output_names{};  ///< in exported code, one an output; empty: those of its operators
 };
 
-/// The graph of a network. Throws `std::invalid_argument` if there is none.
+/// The graph of a network. Throws `std::invalid_argument` if there is none, and for lookups whose tensors it does not
+/// have or whose shapes do not fit together.
 [[nodiscard]] const ComputeGraph& graph_of(const Network& network);
 
 /// Inputs that a user provides: those of the graph without the rows of lookups. Throws as `graph_of`.
@@ -59,10 +60,36 @@ struct Network {
 
 namespace tunewright::networks {
 
+namespace detail {
+
+inline void check_lookup(const Network& network, const Lookup& lookup) {
+  const ComputeGraph& graph = *network.graph;
+  const bool known = std::max({lookup.rows, lookup.table, lookup.ids}) < graph.size();
+  if (known) {
+    const program::Operator &rows = graph.op(lookup.rows), &table = graph.op(lookup.table), &ids = graph.op(lookup.ids);
+    const bool given = rows.role == program::Role::Input && table.role == program::Role::Constant &&
+                       ids.role == program::Role::Input && ids.type == program::ScalarType::Int32;
+    const bool fits = rows.type == table.type && table.axes.size() == 2 &&
+                      rows.elements() / table.axes[1].extent == ids.elements() &&
+                      rows.elements() % table.axes[1].extent == 0;
+    if (given && fits) return;
+  }
+  throw std::invalid_argument("network '" + network.name + "' looks up rows " + std::to_string(lookup.rows) +
+                              " in table " + std::to_string(lookup.table) + " by numbers " +
+                              std::to_string(lookup.ids) + " of a graph of " + std::to_string(graph.size()) +
+                              " tensors; give an input of the table's type with a row a number, a constant of two "
+                              "dimensions, and an input of int32, as LayerBuilder::embedding does");
+}
+
+}  // namespace detail
+
 TUNEWRIGHT_INLINE const ComputeGraph& graph_of(const Network& network) {
-  if (network.graph) return *network.graph;
-  throw std::invalid_argument("network '" + network.name +
-                              "' has no graph; build one with a LayerBuilder, or set its member `graph`");
+  if (!network.graph) {
+    throw std::invalid_argument("network '" + network.name +
+                                "' has no graph; build one with a LayerBuilder, or set its member `graph`");
+  }
+  for (const Lookup& lookup : network.lookups) detail::check_lookup(network, lookup);
+  return *network.graph;
 }
 
 TUNEWRIGHT_INLINE std::vector<TensorId> inputs(const Network& network) {

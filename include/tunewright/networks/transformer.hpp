@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "tunewright/detail/config.hpp"
 #include "tunewright/networks/layers.hpp"
@@ -17,9 +19,14 @@ struct TransformerShape {
   std::int64_t heads = 12;
   std::int64_t feed_forward = 3072;
 
-  /// Throws `std::invalid_argument` unless the members are positive and the hidden size is a multiple of the heads.
+  /// Throws `std::invalid_argument` unless the members are positive numbers of 32 bits and the hidden size is a
+  /// multiple of the heads.
   void check(const std::string& network) const;
 };
+
+/// Throws `std::invalid_argument` for numbers of sequences, tokens or words beyond 32 bits, whose sums and products
+/// could overflow.
+void check_numbers(const std::string& network, std::initializer_list<std::pair<const char*, std::int64_t>> numbers);
 
 /// Numbers of tokens that attend, and that are attended to.
 struct Sequences {
@@ -49,6 +56,7 @@ Tensor add_positions(ComputeGraph& graph, const Tensor& x, const Tensor& table, 
 #if TUNEWRIGHT_DEFINES(whole_networks)
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "tunewright/program/operators/attention.hpp"
@@ -58,7 +66,18 @@ Tensor add_positions(ComputeGraph& graph, const Tensor& x, const Tensor& table, 
 
 namespace tunewright::networks {
 
+TUNEWRIGHT_INLINE void check_numbers(const std::string& network,
+                                     std::initializer_list<std::pair<const char*, std::int64_t>> numbers) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  for (const auto& [what, number] : numbers) {
+    if (number >= -most && number <= most) continue;
+    throw std::invalid_argument(network + ": " + what + " is " + std::to_string(number) + "; give at most " +
+                                std::to_string(most));
+  }
+}
+
 TUNEWRIGHT_INLINE void TransformerShape::check(const std::string& network) const {
+  check_numbers(network, {{"layers", layers}, {"hidden", hidden}, {"heads", heads}, {"feed_forward", feed_forward}});
   for (const std::int64_t member : {layers, hidden, heads, feed_forward}) {
     if (member < 1) {
       throw std::invalid_argument(network + ": layers, hidden, heads and feed_forward must be at least 1, and one is " +

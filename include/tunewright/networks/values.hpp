@@ -117,6 +117,7 @@ TUNEWRIGHT_INLINE reference::Array looked_up(const Network& network, const Looku
 }
 
 TUNEWRIGHT_INLINE void fill_lookups(const Network& network, reference::Tensors& tensors) {
+  static_cast<void>(graph_of(network));
   for (const Lookup& lookup : network.lookups) {
     for (const TensorId id : {lookup.table, lookup.ids}) check_array(network, id, tensors);
     tensors[lookup.rows] = looked_up(network, lookup, tensors[lookup.table], tensors[lookup.ids]);
@@ -125,8 +126,9 @@ TUNEWRIGHT_INLINE void fill_lookups(const Network& network, reference::Tensors& 
 
 TUNEWRIGHT_INLINE reference::Tensors evaluate(const Network& network, reference::Tensors tensors,
                                               const reference::EvaluateOptions& options) {
+  const ComputeGraph& graph = graph_of(network);
   fill_lookups(network, tensors);
-  return reference::evaluate(*network.graph, std::move(tensors), options);
+  return reference::evaluate(graph, std::move(tensors), options);
 }
 
 }  // namespace tunewright::networks

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/nn/trainer.hpp"
 
@@ -77,6 +78,8 @@ class NetworkState {
   /// Scores of one head, with dropout if `pass` has it.
   void predict(const char* who, const FeatureBatch& x, std::size_t head, const Pass& pass, unsigned threads,
                std::span<float> score) const {
+    require(pass.dropout >= 0 && pass.dropout < 1, who, "dropout", static_cast<double>(pass.dropout),
+            "a value in [0, 1)");
     std::fill(score.begin(), score.end(), -std::numeric_limits<float>::infinity());
     run(who, "predict", x, pass, threads, [&](const auto& trace, std::uint32_t p, std::size_t row) {
       score[p] = static_cast<float>(trace.score.row(row)[head]);

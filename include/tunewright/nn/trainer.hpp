@@ -70,7 +70,7 @@ class Trainer {
     const auto pieces = pieces_of(network_.layout().without(frozen));
     Stepper<T> stepper(training_, network_.layout().size());
     EarlyStopping patience(training_.patience_epochs);
-    const std::size_t batches = (n + training_.batch_programs - 1) / training_.batch_programs;
+    const std::size_t batches = (n - 1) / training_.batch_programs + 1;  // the sum may overflow
     const unsigned epochs = training_.epochs_of(batches);
     std::vector<std::uint32_t> order = lesson.programs;
     std::uint64_t step = 0;

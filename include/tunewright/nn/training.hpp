@@ -43,7 +43,7 @@ struct Training {
   unsigned least_steps = 300;  ///< more epochs if few programs give few mini-batches per epoch
   std::size_t batch_programs = 512;  ///< per mini-batch, at least 1
   Optimiser optimiser = Optimiser::Adam;
-  float learning_rate = 7e-4F;   ///< positive
+  float learning_rate = 7e-4F;   ///< positive, finite
   float momentum = 0;            ///< for Optimiser::Sgd, in [0, 1)
   float weight_decay = 1e-6F;    ///< times the weight is added to its gradient; at least 0
   bool decoupled_decay = false;  ///< subtract learning_rate * weight_decay * weight instead (AdamW)
@@ -97,9 +97,11 @@ TUNEWRIGHT_INLINE void Training::check(const char* who) const {
   require(quantile > 0 && quantile < 1, who, "quantile", static_cast<double>(quantile), "a value in (0, 1)");
   require(epochs > 0, who, "epochs", epochs, "at least 1");
   require(batch_programs > 0, who, "batch_programs", static_cast<double>(batch_programs), "at least 1");
-  require(learning_rate > 0, who, "learning_rate", static_cast<double>(learning_rate), "a value above 0");
+  require(std::isfinite(learning_rate) && learning_rate > 0, who, "learning_rate", static_cast<double>(learning_rate),
+          "a finite value above 0");
   require(momentum >= 0 && momentum < 1, who, "momentum", static_cast<double>(momentum), "a value in [0, 1)");
-  require(weight_decay >= 0, who, "weight_decay", static_cast<double>(weight_decay), "at least 0");
+  require(std::isfinite(weight_decay) && weight_decay >= 0, who, "weight_decay", static_cast<double>(weight_decay),
+          "a finite value of at least 0");
   require(clip_norm >= 0, who, "clip_norm", static_cast<double>(clip_norm), "at least 0");
   require(step_epochs > 0, who, "step_epochs", step_epochs, "at least 1");
   require(step_factor > 0 && step_factor <= 1, who, "step_factor", static_cast<double>(step_factor),

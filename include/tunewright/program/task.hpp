@@ -28,6 +28,7 @@ namespace tunewright::program {
 #if TUNEWRIGHT_DEFINES(program)
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/program/graph_json.hpp"
@@ -40,7 +41,7 @@ TUNEWRIGHT_INLINE Task make_task(std::string name, std::shared_ptr<const Compute
     throw std::invalid_argument("task '" + name + "' computes nothing; give it a graph with at least one operator");
   }
   if (!(weight > 0)) {
-    throw std::invalid_argument("task '" + name + "' has weight " + std::to_string(weight) +
+    throw std::invalid_argument("task '" + name + "' has weight " + number_text(weight) +
                                 "; give the number of its occurrences, which is positive");
   }
   Task task;

@@ -55,7 +55,7 @@ struct BiasedDiversity {
   Bias bias = Bias::High;
   double random_share = 0.1;      ///< of each quota, in [0, 1]; an unbiased part to monitor the model
   double beta = 0.75;             ///< for Bias::Restore, in [0, 1]: 0 keeps the pool's shares, 1 gives uniform ones
-  double unsure_task_factor = 2;  ///< factor for the quota of the least certain quarter of tasks, at least 1
+  double unsure_task_factor = 2;  ///< factor for the quota of the least certain quarter of tasks, 1 to 10^6
   bool standardised = false;      ///< scales every coordinate of h to deviation 1 within the task
 
   template <EmbeddingCostModel M>
@@ -95,6 +95,7 @@ struct BiasedDiversity {
 
  private:
   static constexpr std::size_t levels = 10;
+  static constexpr double most_task_factor = 1e6;  // sums of shares stay finite
 
   // One task. Candidates are counted from 0 within it.
   struct Task {
@@ -271,7 +272,8 @@ TUNEWRIGHT_INLINE void BiasedDiversity::check(bool knows_deviation) const {
   constexpr const char* policy = "BiasedDiversity";
   require(random_share >= 0 && random_share <= 1, policy, "random_share", random_share, "a share, 0 to 1");
   require(beta >= 0 && beta <= 1, policy, "beta", beta, "a share, 0 to 1");
-  require(unsure_task_factor >= 1, policy, "unsure_task_factor", unsure_task_factor, "at least 1");
+  require(unsure_task_factor >= 1 && unsure_task_factor <= most_task_factor, policy, "unsure_task_factor",
+          unsure_task_factor, "1 to 1000000");
   if (bias == Bias::Qbc && !knows_deviation) {
     throw std::invalid_argument(
         "BiasedDiversity: Bias::Qbc asks how sure the model is, and this one does not say; wrap it in "

@@ -21,7 +21,8 @@ struct Clusters {
 /// cluster restarts from a random point.
 ///
 /// Paper:  Lloyd, 1982; Arthur and Vassilvitskii, k-means++, SODA 2007.
-/// Shapes: points (N, E), N >= 1; `k` at least 1.
+/// Shapes: points (N, E).
+/// Errors: `std::invalid_argument` for no points and for a `k` of 0.
 /// Cost:   O(iterations * N K E).
 [[nodiscard]] Clusters k_means(const Points& points, std::size_t k, std::size_t max_iterations, Rng& rng);
 
@@ -29,9 +30,16 @@ struct Clusters {
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include <stdexcept>
+#include <string>
+
 namespace tunewright::samplers {
 
 TUNEWRIGHT_INLINE Clusters k_means(const Points& points, std::size_t k, std::size_t max_iterations, Rng& rng) {
+  if (points.size() == 0 || k == 0) {
+    throw std::invalid_argument("k_means: " + std::to_string(k) + " clusters of " + std::to_string(points.size()) +
+                                " points; give at least 1 of both");
+  }
   Clusters found{.centres = {.columns = points.columns, .values = {}, .count = 0},
                  .cluster = std::vector<std::size_t>(points.size()),
                  .loss = 0};

@@ -29,7 +29,8 @@ namespace tunewright::schedulers {
 ///              requires. The code refines the curve by a Markov chain Monte Carlo ensemble with one point per trial;
 ///              here it is the least-squares curve with one point per round. A round is a slice of time there and a
 ///              batch here.
-/// Errors:      `std::invalid_argument` if every task is finished, and for a negative exploration.
+/// Errors:      `std::invalid_argument` if every task is finished, and for an exploration that is negative or not
+///              finite.
 struct Bandit {
   double exploration = 2;
 
@@ -49,14 +50,15 @@ struct Bandit {
 #include <string>
 #include <vector>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/schedulers/learning_curve.hpp"
 
 namespace tunewright::schedulers {
 
 TUNEWRIGHT_INLINE std::size_t Bandit::next(std::span<const TaskState> tasks, Rng&) const {
-  if (!(exploration >= 0)) {
-    throw std::invalid_argument("Bandit: exploration is " + std::to_string(exploration) +
-                                "; give one of at least 0 (2 is usual)");
+  if (!(exploration >= 0) || !std::isfinite(exploration)) {
+    throw std::invalid_argument("Bandit: exploration is " + number_text(exploration) +
+                                "; give a finite one of at least 0 (2 is usual)");
   }
   check_open(tasks);
   if (const std::size_t first = first_unvisited(tasks); first < tasks.size()) return first;

@@ -38,6 +38,8 @@ struct Fixed {
 #include <stdexcept>
 #include <string>
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::schedulers {
 
 TUNEWRIGHT_INLINE std::size_t Fixed::next(std::span<const TaskState> tasks, Rng&) const {
@@ -47,7 +49,7 @@ TUNEWRIGHT_INLINE std::size_t Fixed::next(std::span<const TaskState> tasks, Rng&
   }
   for (const double share : shares) {
     if (!(share > 0) || !std::isfinite(share)) {
-      throw std::invalid_argument("Fixed: a share of " + std::to_string(share) +
+      throw std::invalid_argument("Fixed: a share of " + number_text(share) +
                                   "; give positive ones, and leave out tasks that are not to be searched");
     }
   }

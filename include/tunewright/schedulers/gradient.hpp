@@ -66,6 +66,8 @@ struct Gradient {
 #include <stdexcept>
 #include <vector>
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::schedulers {
 
 TUNEWRIGHT_INLINE std::size_t Gradient::next(std::span<const TaskState> tasks, Rng& rng) const {
@@ -128,7 +130,7 @@ TUNEWRIGHT_INLINE double Gradient::latency_by_similar(std::span<const TaskState>
 
 TUNEWRIGHT_INLINE void Gradient::check() const {
   const auto refuse = [](const std::string& option, double value, const std::string& range) {
-    throw std::invalid_argument("Gradient: " + option + " is " + std::to_string(value) + "; give one " + range);
+    throw std::invalid_argument("Gradient: " + option + " is " + number_text(value) + "; give one " + range);
   };
   if (!(alpha >= 0 && alpha <= 1)) refuse("alpha", alpha, "in [0, 1]");
   if (!(beta >= 1)) refuse("beta", beta, "of at least 1");

@@ -35,6 +35,8 @@ namespace tunewright {
 #include <stdexcept>
 #include <string>
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright {
 
 TUNEWRIGHT_INLINE std::vector<schedulers::TaskState> network_tasks(std::span<const WeightedTask> tasks) {
@@ -43,7 +45,7 @@ TUNEWRIGHT_INLINE std::vector<schedulers::TaskState> network_tasks(std::span<con
   std::map<std::uint64_t, std::size_t> known;
   for (const auto& [task, weight] : tasks) {
     if (!(weight > 0) || !std::isfinite(weight)) {
-      throw std::invalid_argument("task '" + task.name + "' has weight " + std::to_string(weight) +
+      throw std::invalid_argument("task '" + task.name + "' has weight " + number_text(weight) +
                                   "; give the number of its occurrences, which is positive");
     }
     if (const auto [first, is_new] = known.emplace(stable_hash(task), states.size()); !is_new) {

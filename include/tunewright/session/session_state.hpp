@@ -37,7 +37,10 @@ struct SessionState {
   ~SessionState();
 };
 
-/// Throws `std::invalid_argument` if a session is asked for 0 candidates.
+/// Candidates that a session can be asked for at once; explorers keep several times as many.
+inline constexpr std::size_t most_asked = std::size_t{1} << 20;
+
+/// Throws `std::invalid_argument` if a session is asked for 0 candidates, or for more than `most_asked`.
 void check_asked(std::size_t candidates);
 
 /// Throws `std::invalid_argument`, because the space has no configuration for `task`.
@@ -70,6 +73,11 @@ TUNEWRIGHT_INLINE SessionState::~SessionState() = default;
 
 TUNEWRIGHT_INLINE void check_asked(std::size_t candidates) {
   if (candidates == 0) throw std::invalid_argument("Session::ask: 0 candidates were asked for; ask for at least 1");
+  if (candidates > most_asked) {
+    throw std::invalid_argument("Session::ask: " + std::to_string(candidates) +
+                                " candidates were asked for at once; ask for at most " + std::to_string(most_asked) +
+                                ", again and again");
+  }
 }
 
 TUNEWRIGHT_INLINE void refuse_empty_space(const Task& task) {

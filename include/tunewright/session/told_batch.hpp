@@ -48,6 +48,7 @@ struct ToldBatch {
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/latency.hpp"
+#include "tunewright/core/number_text.hpp"
 
 namespace tunewright {
 
@@ -68,7 +69,7 @@ TUNEWRIGHT_INLINE void ToldBatch::check(const KeySet& known) const {
     if (known.count(keys[i]) != 0 || !told.insert(keys[i]).second)
       throw std::invalid_argument(who + " was told before; tell each once");
     if (const auto latency = impossible_latency(outcomes[i])) {
-      throw std::invalid_argument(who + " took " + std::to_string(latency->count()) +
+      throw std::invalid_argument(who + " took " + number_text(latency->count()) +
                                   " s; tell a positive latency, or a Failure");
     }
   }

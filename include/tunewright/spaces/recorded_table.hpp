@@ -56,8 +56,9 @@ struct TableRow {
 /// Cost:        `sample` O(1); `mutate` O(1), but its first call finds the neighbours of all rows, O(K log N) for each
 ///              neighbour, and stores them, 4 bytes each; copies of the space share them.
 /// Determinism: bit-identical everywhere.
-/// Errors:      `std::invalid_argument` without a table, for a table without rows, and for two rows with equal
-///              configurations.
+/// Errors:      `std::invalid_argument` without a table, for a table without rows or with choices that are no values,
+///              and for two rows with equal configurations; `std::out_of_range` for a row of another table that this
+///              one does not have.
 class RecordedTable {
  public:
   using config_type = TableRow;
@@ -66,7 +67,8 @@ class RecordedTable {
   /// A space without a table, for recipes that get it later. Drawing from it throws.
   RecordedTable() = default;
 
-  /// Throws `std::invalid_argument` for a table without rows and for two rows with equal configurations.
+  /// Throws `std::invalid_argument` for a table without rows, for two rows with equal configurations, and as
+  /// `check(table)`.
   explicit RecordedTable(std::shared_ptr<const Table> table, Neighbours neighbours = Neighbours::Hamming);
 
   /// Throws `std::invalid_argument` if there is none.
@@ -84,7 +86,7 @@ class RecordedTable {
     return config.row < size() && index_->key[config.row] == config.key;
   }
   [[nodiscard]] std::uint64_t key(const TableRow& config) const { return config.key; }
-  [[nodiscard]] std::string encode(const TableRow& config) const { return table().text(config.row); }
+  [[nodiscard]] std::string encode(const TableRow& config) const { return table().text(at(config.row).row); }
   [[nodiscard]] std::optional<TableRow> decode(const Task&, std::string_view text) const;
   [[nodiscard]] TableRow lower(const Task&, const TableRow& config) const { return config; }
 
@@ -156,7 +158,7 @@ TUNEWRIGHT_INLINE const Table& RecordedTable::table() const {
 TUNEWRIGHT_INLINE TableRow RecordedTable::at(std::size_t row) const {
   if (row >= size()) {
     throw std::out_of_range("RecordedTable: row " + std::to_string(row) + " of " + std::to_string(size()) +
-                            " was asked for");
+                            " was asked for; give a row of this table");
   }
   return {static_cast<std::uint32_t>(row), index_->key[row]};
 }
@@ -180,7 +182,8 @@ TUNEWRIGHT_INLINE std::vector<Knob> RecordedTable::knobs() const {
 }
 
 TUNEWRIGHT_INLINE std::vector<double> RecordedTable::knob_values(const TableRow& config) const {
-  const auto values = index_->values.begin() + static_cast<std::ptrdiff_t>(config.row * table().parameters.size());
+  const auto values =
+      index_->values.begin() + static_cast<std::ptrdiff_t>(at(config.row).row * table().parameters.size());
   return {values, values + static_cast<std::ptrdiff_t>(table().parameters.size())};
 }
 
@@ -204,7 +207,7 @@ TUNEWRIGHT_INLINE std::optional<TableRow> RecordedTable::at_knobs(const Task&, s
 }
 
 TUNEWRIGHT_INLINE std::vector<std::uint32_t> RecordedTable::neighbours(const TableRow& of) const {
-  const std::span<const std::uint16_t> own = table().row(of.row);
+  const std::span<const std::uint16_t> own = table().row(at(of.row).row);
   const std::span<const std::uint32_t> all(index_->sorted);
   std::vector<std::uint32_t> found;
   if (kind_ == Neighbours::Hamming) {

@@ -29,6 +29,8 @@
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/huge_pages.hpp"
 #include "tunewright/core/interrupt.hpp"
+#include "tunewright/core/latency.hpp"
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/core/observer.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/core/outcome.hpp"

@@ -155,6 +155,8 @@ struct RankedTask {
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::stats::ranking_detail {
 
 TUNEWRIGHT_INLINE void check(std::span<const float> prediction, std::span<const float> truth) {
@@ -321,7 +323,7 @@ TUNEWRIGHT_INLINE double overestimation(std::span<const float> prediction, std::
                                         double slow) {
   ranking_detail::check(prediction, truth);
   if (!(share > 0 && share <= 1)) {
-    throw std::invalid_argument("overestimation: a share of " + std::to_string(share) +
+    throw std::invalid_argument("overestimation: a share of " + number_text(share) +
                                 " of the programs was asked for; give one above 0 and up to 1");
   }
   if (truth.empty()) return 0;

@@ -10,10 +10,12 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/study/course.hpp"
 #include "tunewright/study/finalists.hpp"
@@ -47,6 +49,8 @@ struct NotCompared {
 /// With too few samples, the ends of an interval are NaN.
 ///
 /// Cost: some seconds for ten recipes on ten problems with 25 seeds. Determinism: a pure function of the results.
+/// Errors: `std::out_of_range` for positions beyond `recipes` and `problems`, and `std::invalid_argument` for scores
+/// and finalists that the results lack.
 class Comparison {
  public:
   /// Throws `std::invalid_argument` as `check_conditions` does, and as `ScoredRuns` for what a space cannot score.
@@ -86,10 +90,17 @@ class Comparison {
     return sum;
   }
   /// The searches of recipe r on problem p, by seed.
-  [[nodiscard]] std::span<const Course> courses(std::size_t r, std::size_t p) const { return courses_[r][p]; }
+  [[nodiscard]] std::span<const Course> courses(std::size_t r, std::size_t p) const {
+    check_recipe(r);
+    check_problem(p);
+    return courses_[r][p];
+  }
   /// Latency of the best known configuration of problem p: of its space, or else of the searches that are compared;
   /// infinite where they found nothing.
-  [[nodiscard]] double best_known_s(std::size_t p) const { return best_known_s_[p]; }
+  [[nodiscard]] double best_known_s(std::size_t p) const {
+    check_problem(p);
+    return best_known_s_[p];
+  }
   /// Whether every problem has a known space, so that searches have scores.
   [[nodiscard]] bool has_scores(Effort over = Effort::Trials) const {
     const Scored& scored = scored_over(over);
@@ -100,23 +111,34 @@ class Comparison {
   /// Performance score over all problems, or on one of them alone; see `ScoredRuns`.
   [[nodiscard]] Interval score(std::size_t r, std::optional<std::size_t> problem = {},
                                Effort over = Effort::Trials) const {
+    check_recipe(r);
+    check_scores(over, problem);
     return interval([&](std::span<const DrawnTask> drawn) { return mean_score(r, drawn, over); }, problem);
   }
   /// Score of recipe r minus that of recipe q.
   [[nodiscard]] Interval score_difference(std::size_t r, std::size_t q, Effort over = Effort::Trials) const {
+    check_recipe(r);
+    check_recipe(q);
+    check_scores(over, {});
     return interval(
         [&](std::span<const DrawnTask> drawn) { return mean_score(r, drawn, over) - mean_score(q, drawn, over); });
   }
 
-  /// Speed on one problem of what a search has found within `effort` trials or seconds, otherwise as `speed`.
+  /// Speed on one problem of what a search has found within `effort` trials or seconds, otherwise as `speed`. Throws
+  /// `std::invalid_argument` for an effort below 0 or NaN.
   [[nodiscard]] Interval speed_within(std::size_t r, std::size_t problem, double effort, Effort over) const {
+    check_recipe(r);
+    check_problem(problem);
+    if (!(effort >= 0)) {
+      throw std::invalid_argument("the speed within " + number_text(effort) +
+                                  " trials or seconds was asked for; give 0 or more");
+    }
+    const std::size_t trials = effort < 1e18 ? static_cast<std::size_t>(effort) : all_trials;
     return interval(
         [&](std::span<const DrawnTask> drawn) {
           return intervals_detail::mean_of(drawn, [&](std::size_t p, std::size_t seed) {
             const Course& course = courses_[r][p][seed];
-            return share_of_best_known(p, over == Effort::Seconds
-                                              ? course.best_at(effort)
-                                              : course.best_after(static_cast<std::size_t>(effort)));
+            return share_of_best_known(p, over == Effort::Seconds ? course.best_at(effort) : course.best_after(trials));
           });
         },
         problem);
@@ -125,9 +147,12 @@ class Comparison {
   /// Speed of the best program of a search after `trials` (default: all), as a share of that of the best known program;
   /// the mean over problems of the mean over seeds. 0 for a search without a valid program.
   [[nodiscard]] Interval speed(std::size_t r, std::size_t trials = all_trials) const {
+    check_recipe(r);
     return interval([&](std::span<const DrawnTask> drawn) { return mean_speed(r, trials, drawn); });
   }
   [[nodiscard]] Interval speed_difference(std::size_t r, std::size_t q) const {
+    check_recipe(r);
+    check_recipe(q);
     return interval([&](std::span<const DrawnTask> drawn) {
       return mean_speed(r, all_trials, drawn) - mean_speed(q, all_trials, drawn);
     });
@@ -143,9 +168,14 @@ class Comparison {
   /// Speed of the final program of a search, as a share of that of the fastest one for the same problem and seed, all
   /// measured alternately; the mean over problems of the mean over seeds. 0 without a program or if it now fails.
   [[nodiscard]] Interval finalist_speed(std::size_t r) const {
+    check_recipe(r);
+    check_finalists();
     return interval([&](std::span<const DrawnTask> drawn) { return mean_finalist_speed(r, drawn); });
   }
   [[nodiscard]] Interval finalist_difference(std::size_t r, std::size_t q) const {
+    check_recipe(r);
+    check_recipe(q);
+    check_finalists();
     return interval([&](std::span<const DrawnTask> drawn) {
       return mean_finalist_speed(r, drawn) - mean_finalist_speed(q, drawn);
     });
@@ -158,6 +188,8 @@ class Comparison {
   /// seed; the geometric mean over problems. 0 if r never reaches it on some problem, not a number if a search of
   /// either knew a result after no time: nothing can be told from such seconds.
   [[nodiscard]] Interval speedup(std::size_t r, std::size_t q, Effort effort) const {
+    check_recipe(r);
+    check_recipe(q);
     if (!takes_effort(r, effort) || !takes_effort(q, effort)) return unknown;
     return geometric_mean([&](const DrawnTask& one) {
       double whole = 0;
@@ -169,6 +201,8 @@ class Comparison {
   /// that q searches on without finding anything faster does not count. 0 where, on some problem, r never does or q
   /// finds nothing.
   [[nodiscard]] Interval speedup_over_itself(std::size_t r, std::size_t q, Effort effort) const {
+    check_recipe(r);
+    check_recipe(q);
     if (!takes_effort(r, effort) || !takes_effort(q, effort)) return unknown;
     return geometric_mean([&](const DrawnTask& one) {
       const double expected = expected_to_end_of(r, q, one, effort);
@@ -182,6 +216,7 @@ class Comparison {
   [[nodiscard]] double imprecise_share(std::size_t r) const { return share_of_trials(r, &Course::imprecise); }
   /// Mean over all searches.
   [[nodiscard]] double seconds_a_search(std::size_t r) const {
+    check_recipe(r);
     double sum = 0;
     for (const auto& of_problem : courses_[r])
       for (const Course& course : of_problem) sum += course.elapsed_s;
@@ -209,7 +244,33 @@ class Comparison {
     return over == Effort::Trials ? scored_ : scored_over_seconds_;
   }
 
+  void check_recipe(std::size_t r) const { check_position(r, recipes_.size(), "recipe"); }
+  void check_problem(std::size_t p) const { check_position(p, problems_.size(), "problem"); }
+  static void check_position(std::size_t at, std::size_t count, const char* what) {
+    if (at < count) return;
+    throw std::out_of_range(std::string(what) + " " + std::to_string(at) + " of " + std::to_string(count) +
+                            " was asked for; give a position in " + what + "s()");
+  }
+  /// Throws unless `problem`, or by default every problem, has scores.
+  void check_scores(Effort over, std::optional<std::size_t> problem) const {
+    if (problem) check_problem(*problem);
+    for (std::size_t p = 0; p < problems_.size(); ++p) {
+      if ((problem && p != *problem) || scored_over(over)[p]) continue;
+      throw std::invalid_argument("problem '" + problems_[p] + "' has no scores over " +
+                                  (over == Effort::Trials ? "trials" : "seconds") +
+                                  "; ask has_scores first, or give its space in Results::spaces" +
+                                  (over == Effort::Trials ? "" : " and Results::costs"));
+    }
+  }
+  void check_finalists() const {
+    if (problems_.empty() || has_finalists()) return;
+    throw std::invalid_argument(
+        "the final programs of some searches were not measured together; ask has_finalists "
+        "first, or let the study measure them");
+  }
+
   [[nodiscard]] double share_of_trials(std::size_t r, std::size_t Course::* count) const {
+    check_recipe(r);
     double counted = 0, trials = 0;
     for (const auto& of_problem : courses_[r]) {
       for (const Course& course : of_problem) {

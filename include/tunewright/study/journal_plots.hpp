@@ -60,6 +60,7 @@ int plot_command(int argc, const char* const* argv);
 #include <string_view>
 
 #include "tunewright/core/make_folder.hpp"
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/data/measured_tasks.hpp"
 #include "tunewright/study/plots/task_figures.hpp"
 
@@ -67,7 +68,7 @@ namespace tunewright::study::journal_plots_detail {
 
 inline void check(double value, const std::string& what) {
   if (value > 0 && std::isfinite(value)) return;
-  throw std::invalid_argument("plot_journals: " + what + " is " + std::to_string(value) +
+  throw std::invalid_argument("plot_journals: " + what + " is " + number_text(value) +
                               "; give a finite number above 0");
 }
 

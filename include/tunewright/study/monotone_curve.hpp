@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::study {
 
 /// A smooth curve through points that rises and falls nowhere but where they do: piecewise cubic Hermite interpolation
@@ -24,11 +26,17 @@ namespace tunewright::study {
 /// Shapes: N points. Cost: O(N) to make, O(log N) a value. Deterministic.
 class MonotoneCurve {
  public:
-  /// Throws `std::invalid_argument` for other than one y an x, for fewer than two points and for x that do not rise.
+  /// Throws `std::invalid_argument` for other than one y an x, for fewer than two points, for x that do not rise, and
+  /// for numbers that are not finite.
   MonotoneCurve(std::vector<double> x, std::vector<double> y) : x_(std::move(x)), y_(std::move(y)) {
     if (x_.size() != y_.size() || x_.size() < 2) {
       throw std::invalid_argument("a curve through points of " + std::to_string(x_.size()) + " x and " +
                                   std::to_string(y_.size()) + " y; give as many of both, at least 2");
+    }
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      if (std::isfinite(x_[i]) && std::isfinite(y_[i])) continue;
+      throw std::invalid_argument("point " + std::to_string(i) + " of a curve is at " + number_text(x_[i]) + ", " +
+                                  number_text(y_[i]) + "; give finite numbers");
     }
     for (std::size_t i = 1; i < x_.size(); ++i) {
       if (x_[i - 1] < x_[i]) continue;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/study/course.hpp"
 #include "tunewright/study/random_search.hpp"
 #include "tunewright/study/trial_costs.hpp"
@@ -47,7 +48,7 @@ class ScoredRuns {
   /// few latencies cannot be scored.
   ScoredRuns(const RandomSearch& space, std::span<const Course> runs, TrialRange trials)
       : ascending_(space.ascending().begin(), space.ascending().end()), runs_(runs.size()) {
-    check(runs);
+    check_count(runs.size());
     if (trials.first > trials.last) {
       throw std::invalid_argument("the range from trial " + std::to_string(trials.first) + " to trial " +
                                   std::to_string(trials.last) + " is empty; give the smaller number first");
@@ -65,22 +66,17 @@ class ScoredRuns {
   }
 
   /// The same over seconds: `costs` are those of the space, and `Improvement::elapsed_s` says what was known when.
-  /// Throws `std::invalid_argument` likewise, and for fewer than two points.
+  /// Throws `std::invalid_argument` likewise, and as `best_over`.
   ScoredRuns(const RandomSearch& space, const TrialCosts& costs, std::span<const Course> runs,
              const SecondsRange& seconds)
       : ascending_(space.ascending().begin(), space.ascending().end()), runs_(runs.size()) {
-    check(runs);
-    if (!(seconds.first_s <= seconds.last_s) || seconds.points < 2) {
-      throw std::invalid_argument("a range from " + std::to_string(seconds.first_s) + " s to " +
-                                  std::to_string(seconds.last_s) + " s in " + std::to_string(seconds.points) +
-                                  " points; give the smaller number first and at least 2 points");
-    }
+    check_count(runs.size());
     random_ = best_over(space, costs, seconds);
     for (std::size_t at = 0; at < random_.size(); ++at) {
       if (random_[at] > space.optimum_s()) continue;
       throw std::invalid_argument("random search is expected at the optimum of the " +
                                   std::to_string(ascending_.size()) + " valid configurations after " +
-                                  std::to_string(seconds.at(at)) +
+                                  number_text(seconds.at(at)) +
                                   " s, so nothing is ahead of it; end the range before that or leave the space out");
     }
     add(space, runs, static_cast<std::uint32_t>(ascending_.size() - 1),
@@ -88,7 +84,14 @@ class ScoredRuns {
   }
 
   /// The latency in seconds of the median of the chosen searches at each trial or point of the range.         // [M]
+  /// Throws `std::invalid_argument` for no searches, and `std::out_of_range` for a search that is not there.
   [[nodiscard]] std::vector<double> median_curve(std::span<const std::size_t> chosen) const {
+    check_count(chosen.size());
+    for (const std::size_t run : chosen) {
+      if (run < runs_) continue;
+      throw std::out_of_range("search " + std::to_string(run) + " of " + std::to_string(runs_) +
+                              " was chosen; give positions below that");
+    }
     std::vector<double> curve(random_.size());
     std::vector<std::uint32_t> found;
     for (std::size_t at = 0; at < curve.size(); ++at) {
@@ -125,8 +128,8 @@ class ScoredRuns {
  private:
   static constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();  // no valid trial so far
 
-  static void check(std::span<const Course> runs) {
-    if (runs.empty()) throw std::invalid_argument("the score of 0 searches was asked for; give at least 1");
+  static void check_count(std::size_t searches) {
+    if (searches == 0) throw std::invalid_argument("the score of 0 searches was asked for; give at least 1");
   }
 
   // `is_found(improvement, at)`: whether it was known by then.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -10,6 +9,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tunewright/core/number_text.hpp"
 
 namespace tunewright::study {
 
@@ -44,9 +45,14 @@ struct TrialRange {
 class RandomSearch {
  public:
   /// Takes the latencies of all configurations in seconds, in any order. Infinity and NaN mean failed configurations.
-  /// Throws `std::invalid_argument` if none is valid.
+  /// Throws `std::invalid_argument` if none is valid, and for latencies of 0 or less.
   explicit RandomSearch(std::vector<double> latencies_s) : ascending_(std::move(latencies_s)) {
     const std::size_t configurations = ascending_.size();
+    for (std::size_t i = 0; i < configurations; ++i) {
+      if (!(ascending_[i] <= 0)) continue;
+      throw std::invalid_argument("configuration " + std::to_string(i) + " of the space takes " +
+                                  number_text(ascending_[i]) + " s; give positive latencies, infinity for a failure");
+    }
     std::erase_if(ascending_, [](double latency) { return !std::isfinite(latency); });
     if (ascending_.empty()) {
       throw std::invalid_argument("none of the " + std::to_string(configurations) +
@@ -79,7 +85,7 @@ class RandomSearch {
   /// `std::invalid_argument` for a share outside [0, 1].
   [[nodiscard]] double latency_at(double share) const {
     if (!(share >= 0 && share <= 1)) {
-      throw std::invalid_argument("share " + std::to_string(share) +
+      throw std::invalid_argument("share " + number_text(share) +
                                   " of the way from the median to the optimum is none; give a value in [0, 1]");
     }
     return optimum_s() + (median_s() - optimum_s()) * (1 - share);
@@ -97,7 +103,7 @@ class RandomSearch {
     if (share < 1 && ascending_[n - 1 - i] == optimum_s()) {
       if (i == 0) {
         throw std::invalid_argument("all " + std::to_string(n) + " valid configurations take " +
-                                    std::to_string(optimum_s()) +
+                                    number_text(optimum_s()) +
                                     " s, so any trial finds the optimum; leave the space out");
       }
       --i;
@@ -114,8 +120,8 @@ class RandomSearch {
   [[nodiscard]] TrialRange range(double from_share = 0.5, double to_share = 0.95) const {
     TrialRange trials{trials_to(from_share), trials_to(to_share)};
     if (from_share > to_share) {
-      throw std::invalid_argument("a range from share " + std::to_string(from_share) + " to share " +
-                                  std::to_string(to_share) + " is empty; give the smaller share first");
+      throw std::invalid_argument("a range from share " + number_text(from_share) + " to share " +
+                                  number_text(to_share) + " is empty; give the smaller share first");
     }
     if (trials.last - trials.first < 2) {
       const bool grows_at_both_ends = trials.first > 0;
@@ -130,10 +136,7 @@ class RandomSearch {
   [[nodiscard]] std::size_t faster_than(double latency_s) const {
     const auto found = std::lower_bound(ascending_.begin(), ascending_.end(), latency_s);
     if (found == ascending_.end() || *found != latency_s) {
-      // std::to_string would print microseconds as 0.
-      char digits[32];
-      const std::string latency(digits, std::to_chars(digits, digits + sizeof digits, latency_s).ptr);
-      throw std::invalid_argument("no configuration of the space has the latency of " + latency +
+      throw std::invalid_argument("no configuration of the space has the latency of " + number_text(latency_s) +
                                   " s; give searches that replayed the latencies of this space");
     }
     return static_cast<std::size_t>(found - ascending_.begin());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -19,14 +20,10 @@ namespace tunewright::study {
 
 using RecordedProblem = Problem<spaces::RecordedTable, measurers::Replay<spaces::TableRow>>;
 
-/// A published space from a file for `data::read_table`, searched by replaying its measurements on recorded time. Every
-/// search has its own clock, and as many trials as its score needs (`RandomSearch::range`).
-///
-/// `source.latency` selects the latency of a configuration: programs that write such files use the mean of the repeats,
-/// `data::Latency::Mean`; the default of this library is the median. Throws as `data::read_table` does.
-[[nodiscard]] inline RecordedProblem recorded_problem(std::string name, const std::string& path,
-                                                      data::TableSource source = {}) {
-  const auto table = std::make_shared<const data::Table>(data::read_table(path, std::move(source)).table);
+namespace recorded_problem_detail {
+
+/// The problem of a table with measurements.
+[[nodiscard]] inline RecordedProblem problem_of(std::string name, const std::shared_ptr<const data::Table>& table) {
   RecordedProblem problem{
       .name = std::move(name), .task = data::task_of(*table), .space = spaces::RecordedTable(table)};
   measurers::Replay<spaces::TableRow> replay;
@@ -45,6 +42,24 @@ using RecordedProblem = Problem<spaces::RecordedTable, measurers::Replay<spaces:
     problem.costs_s.clear();
   problem.trials = RandomSearch(problem.latencies_s).range().last;
   return problem;
+}
+
+}  // namespace recorded_problem_detail
+
+/// A published space from a file for `data::read_table`, searched by replaying its measurements on recorded time. Every
+/// search has its own clock, and as many trials as its score needs (`RandomSearch::range`).
+///
+/// `source.latency` selects the latency of a configuration: programs that write such files use the mean of the repeats,
+/// `data::Latency::Mean`; the default of this library is the median. Throws as `data::read_table` does, and
+/// `std::invalid_argument` with the file for a space that cannot be searched or scored.
+[[nodiscard]] inline RecordedProblem recorded_problem(std::string name, const std::string& path,
+                                                      data::TableSource source = {}) {
+  const auto table = std::make_shared<const data::Table>(data::read_table(path, std::move(source)).table);
+  try {
+    return recorded_problem_detail::problem_of(std::move(name), table);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument("'" + path + "': " + error.what());
+  }
 }
 
 }  // namespace tunewright::study

@@ -72,7 +72,14 @@ benchmark::internal::Benchmark* register_once(const std::string& subject, const 
 /// the machine affect all of them alike. Finished searches are not repeated.
 class Study {
  public:
-  Study(Plan plan, Options options) : plan_(std::move(plan)), options_(std::move(options)) {}
+  /// Throws `std::invalid_argument` for a name that cannot be part of file names, and for a shard out of range.
+  Study(Plan plan, Options options) : plan_(std::move(plan)), options_(std::move(options)) {
+    check_name(plan_.name, "study");
+    if (options_.shard < 1 || options_.shard > options_.shards) {
+      throw std::invalid_argument("shard " + std::to_string(options_.shard) + " of " + std::to_string(options_.shards) +
+                                  " was asked for; give one from 1 to the number of shards");
+    }
+  }
   Study(const Study&) = delete;  // benchmarks refer to it
   Study& operator=(const Study&) = delete;
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/stats/robust.hpp"
 #include "tunewright/study/monotone_curve.hpp"
 #include "tunewright/study/random_search.hpp"
@@ -54,7 +55,7 @@ class TrialCosts {
     std::size_t failed = 0;
     for (std::size_t i = 0; i < costs_s.size(); ++i) {
       if (!(costs_s[i] >= 0 && std::isfinite(costs_s[i]))) {
-        throw std::invalid_argument("configuration " + std::to_string(i) + " costs " + std::to_string(costs_s[i]) +
+        throw std::invalid_argument("configuration " + std::to_string(i) + " costs " + number_text(costs_s[i]) +
                                     " s; give what measuring it took, finite and 0 or more");
       }
       (std::isfinite(latencies_s[i]) ? valid_s : failed_s) += costs_s[i];
@@ -70,8 +71,8 @@ class TrialCosts {
     if (failed > 0) mean_s_ += failed_s / static_cast<double>(all);
     median_s_ = stats::median(costs_s);
     if (!(mean_s_ > 0 && median_s_ > 0)) {
-      throw std::invalid_argument("trials of the space cost " + std::to_string(mean_s_) + " s on average and " +
-                                  std::to_string(median_s_) +
+      throw std::invalid_argument("trials of the space cost " + number_text(mean_s_) + " s on average and " +
+                                  number_text(median_s_) +
                                   " s in the middle; without costs there is no axis of "
                                   "seconds, so leave them out");
     }
@@ -87,19 +88,32 @@ class TrialCosts {
     return {static_cast<double>(trials.first) * median_s_, static_cast<double>(trials.last) * median_s_, points};
   }
 
-  /// Trials of random search within so many seconds; at least 1, halves go to the even number.
+  /// Trials of random search within so many seconds; at least 1, halves go to the even number. Throws
+  /// `std::invalid_argument` for seconds that are not finite.
   [[nodiscard]] std::size_t trials_in(double seconds) const {
-    return static_cast<std::size_t>(std::nearbyint(std::max(seconds / mean_s_, 1.0)));
+    if (!std::isfinite(seconds)) {
+      throw std::invalid_argument("the trials in " + number_text(seconds) + " s were asked for; give a finite time");
+    }
+    return static_cast<std::size_t>(std::nearbyint(std::clamp(seconds / mean_s_, 1.0, most_trials)));
   }
 
  private:
+  static constexpr double most_trials = 1e15;  // doubles tell all numbers up to it apart
+
   double mean_s_ = 0, median_s_ = 0;
 };
 
 /// The latency in seconds that random search is expected to have at each point of `seconds`: a `MonotoneCurve` through
 /// those after the trials that it has made at the points, as the program of the authors has it.        // [points]
+///
+/// Throws `std::invalid_argument` for a range that ends before it begins or never, and for fewer than two points.
 [[nodiscard]] inline std::vector<double> best_over(const RandomSearch& space, const TrialCosts& costs,
                                                    const SecondsRange& seconds) {
+  if (!(seconds.first_s <= seconds.last_s && std::isfinite(seconds.last_s - seconds.first_s)) || seconds.points < 2) {
+    throw std::invalid_argument("a range from " + number_text(seconds.first_s) + " s to " +
+                                number_text(seconds.last_s) + " s in " + std::to_string(seconds.points) +
+                                " points; give two finite times, the smaller number first, and at least 2 points");
+  }
   std::vector<double> trials, latency_s;
   for (std::size_t point = 0; point < seconds.points; ++point) {
     const std::size_t made = costs.trials_in(seconds.at(point));

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "support/recording_model.hpp"
 #include "support/refusal.hpp"
@@ -67,6 +69,20 @@ TEST_CASE("a source that does not fit together is refused") {
   adaptations::FeatureMap wrong{.source = {one_column({1}), {1}, {}}, .most_source_per_own = -1};
   CHECK(refusal([&] { wrong.update(model, one_column({1}), Labels{1}, {}); }).find("most_source_per_own") !=
         std::string::npos);
+}
+
+TEST_CASE("groups that do not fit together are refused") {
+  RecordingModel model;
+  adaptations::FeatureMap adaptation{.source = {one_column({1, 3}), {0.5F, 1}, {0, 0}}};
+  CHECK(refusal([&] {
+          adaptation.update(model, one_column({7, 13}), Labels{1, 0.25F}, Groups{4});
+        }).find("adaptations::Aligned::fit: 1 group numbers for 2 programs") == 0);
+  // The groups of the source come after the own ones.
+  adaptation.source.group = {0, std::numeric_limits<std::uint32_t>::max()};
+  CHECK(refusal([&] {
+          adaptation.update(model, one_column({7, 13}), Labels{1, 0.25F}, Groups{4, 2});
+        }).find("groups up to 4294967300 would keep the two sets apart") != std::string::npos);
+  CHECK(model.fits == 0);
 }
 
 TEST_CASE("a mapped model sees new programs as old ones") {

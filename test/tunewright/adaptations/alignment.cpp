@@ -129,9 +129,14 @@ TEST_CASE("maps refuse sets of other widths and options out of range") {
   columns.fit(batch(1, {1}), batch(1, {1}));
   CHECK(refusal([&] { (void)columns.apply(batch(2, {1, 2})); }).find("fitted on 1") != std::string::npos);
   CHECK(refusal([&] { Columns{.quantiles = 1}.fit(batch(1, {1}), batch(1, {1})); }) ==
-        "alignment::Columns: quantiles is 1.000000; give at least 2");
+        "alignment::Columns: quantiles is 1; give 2 to 65536");
+  CHECK(refusal([&] { Columns{.quantiles = 65537}.fit(batch(1, {1}), batch(1, {1})); }).find("quantiles is 65537") !=
+        std::string::npos);
   Covariance covariance{.regularisation = 0};
   CHECK(refusal([&] { covariance.fit(batch(1, {1, 2}), batch(1, {1, 2})); }).find("regularisation is 0") !=
+        std::string::npos);
+  covariance.regularisation = std::numeric_limits<double>::infinity();
+  CHECK(refusal([&] { covariance.fit(batch(1, {1, 2}), batch(1, {1, 2})); }).find("regularisation is inf") !=
         std::string::npos);
   covariance.regularisation = 1;
   CHECK(refusal([&] { covariance.fit(batch(1, {1}), batch(2, {1, 2})); }).find("rows of 2") != std::string::npos);

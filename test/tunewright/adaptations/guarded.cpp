@@ -164,7 +164,20 @@ TEST_CASE("options out of range are named") {
   DescentLine model = source(1);
   const Own own = programs(64);
   CHECK(refusal([&] { Guarded{.folds = 1}.update(model, own.x, own.y, {}); }) ==
-        "Guarded: folds is 1.000000; give at least 2");
+        "Guarded: folds is 1; give at least 2");
   CHECK(refusal([&] { Guarded{.min_growth = -1}.update(model, own.x, own.y, {}); }).find("min_growth") !=
+        std::string::npos);
+  CHECK(refusal([&] {
+          Guarded{.margin = std::numeric_limits<double>::quiet_NaN()}.update(model, own.x, own.y, {});
+        }).find("Guarded: margin is") == 0);
+}
+
+TEST_CASE("labels and groups of other programs are refused before any is read") {
+  DescentLine model = source(1);
+  const Own own = programs(64);
+  CHECK(refusal([&] { Guarded{}.update(model, own.x, Labels(63, 1.0F), {}); }) ==
+        "adaptations::Guarded::fit: 63 labels for 64 programs; pass one y a program, 0 for a failed one");
+  const std::vector<std::uint32_t> few{1, 2};
+  CHECK(refusal([&] { Guarded{}.update(model, own.x, own.y, few); }).find("2 group numbers for 64 programs") !=
         std::string::npos);
 }

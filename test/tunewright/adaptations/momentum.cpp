@@ -98,6 +98,6 @@ TEST_CASE("a model without weights and options out of range are refused") {
         "adaptations::Momentum: the model has not learned anything yet; fit it on the source or load it "
         "before");
   const auto update = [&](Momentum moa) { return refusal([&] { moa.update(model, one_column({1}), Labels{1}, {}); }); };
-  CHECK(update({.momentum = 1.5}) == "Momentum: momentum is 1.500000; give a share, 0 to 1");
-  CHECK(update({.every = 0}) == "Momentum: every is 0.000000; give at least 1");
+  CHECK(update({.momentum = 1.5}) == "Momentum: momentum is 1.5; give a share, 0 to 1");
+  CHECK(update({.every = 0}) == "Momentum: every is 0; give at least 1");
 }

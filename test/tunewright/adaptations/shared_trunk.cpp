@@ -69,6 +69,9 @@ TEST_CASE("heads and sources must go together") {
         "adaptations::SharedTrunk: 2 sources and the own device need 3 heads, but the model has 2; set its "
         "member 'heads'");
   model.heads = 3;
+  CHECK(refusal([&] {
+          shared.update(model, one_column({1, 2}), Labels{1, 0}, Groups{1});
+        }).find("adaptations::SharedTrunk::fit: 1 group numbers for 2 programs") == 0);
   shared.sources[1] = {};
   CHECK(refusal([&] {
           shared.update(model, one_column({1}), Labels{1}, {});

@@ -160,8 +160,7 @@ TEST_CASE("options out of range are named") {
   const auto update = [&](WarmStart warm) {
     return refusal([&] { warm.update(model, one_column({1, 3}), Labels{0.5F, 1}, {}); });
   };
-  CHECK(update({.half_life_programs = 0}) ==
-        "WarmStart: half_life_programs is 0.000000; give a number of programs above 0");
+  CHECK(update({.half_life_programs = 0}) == "WarmStart: half_life_programs is 0; give a number of programs above 0");
   CHECK(update({.least_share = 1}).find("least_share") != std::string::npos);
   CHECK(update({.min_growth = -1}).find("min_growth") != std::string::npos);
 }

@@ -186,6 +186,12 @@ TEST_CASE("lists and sizes") {
   CHECK(host::processor_list("5") == std::vector<int>{5});
   CHECK(host::processor_list("").empty());
   CHECK(host::processor_list("1,x,2") == std::vector<int>{1});
+  CHECK(host::whole_processor_list("0-2,8") == std::vector<int>{0, 1, 2, 8});
+  for (const char* wrong : {"", "1,x,2", "1,", "2-1", "1-2-3", "-1", "0-1024", "1 ", "0x1"})
+    CHECK_MESSAGE(host::whole_processor_list(wrong).empty(), wrong);
+  CHECK(host::whole_number("12") == 12U);
+  CHECK_FALSE(host::whole_number("12x"));
+  CHECK_FALSE(host::whole_number(""));
   CHECK(host::size_in_bytes("32K") == 32768);
   CHECK(host::size_in_bytes("2M\n") == 2097152);
   CHECK(host::size_in_bytes("512") == 512);

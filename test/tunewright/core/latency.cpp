@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
+#include <variant>
 
 using namespace tunewright;
 
@@ -41,4 +43,20 @@ TEST_CASE("the best so far is 0 while there is none, and no failure changes it")
   CHECK(best_with(Seconds(1), measured) == Seconds(1));
   CHECK(best_with(Seconds(0), failed) == Seconds(0));
   CHECK(best_with(Seconds(3), failed) == Seconds(3));
+}
+
+TEST_CASE("the first number of an outcome that cannot have been measured is named") {
+  const Outcome measured{.result = Timing{.repeats = {Seconds(1)}, .median = Seconds(1)}};
+  CHECK(impossible_number(measured).empty());
+  const auto with = [&](auto change) {
+    Outcome outcome = measured;
+    change(outcome, std::get<Timing>(outcome.result));
+    return impossible_number(outcome);
+  };
+  CHECK(with([](Outcome&, Timing& timing) { timing.median = Seconds(-1); }) == "a latency of -1 s");
+  CHECK(with([](Outcome& run, Timing&) { run.compile_time = Seconds(-1); }) == "compiling for -1 s");
+  CHECK(with([](Outcome& run, Timing&) { run.run_time = Seconds(std::nan("")); }) == "running for nan s");
+  CHECK(with([](Outcome&, Timing& timing) { timing.repeats.push_back(Seconds(-2)); }) == "a repeat of -2 s");
+  CHECK(with([](Outcome&, Timing& timing) { timing.median_absolute_deviation = Seconds(-3); }) ==
+        "a deviation of -3 s");
 }

@@ -20,3 +20,11 @@ TEST_CASE("a multiple beyond every count is the largest count") {
   CHECK(scaled_count(1e300, most) == most);
   CHECK(scaled_count(1, most) == most);  // which a double rounds up to 2^64
 }
+
+TEST_CASE("a sum beyond every count is the largest count") {
+  constexpr auto most = std::numeric_limits<std::size_t>::max();
+  CHECK(tunewright::bounded_sum(2, 3) == 5);
+  CHECK(tunewright::bounded_sum(most, 0) == most);
+  CHECK(tunewright::bounded_sum(most, 1) == most);
+  CHECK(tunewright::bounded_sum(most - 1, most) == most);
+}

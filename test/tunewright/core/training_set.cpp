@@ -63,6 +63,11 @@ TEST_CASE("costs that do not match the programs are refused") {
   TrainingSet set;
   CHECK_THROWS_WITH_AS(set.add(1, programs({1, 2}), std::array{1.0}), doctest::Contains("2 programs but 1 costs"),
                        std::invalid_argument);
+  for (const double wrong : {0.0, -1.0, std::nan("")}) {
+    CHECK_THROWS_WITH_AS(set.add(1, programs({1, 2}), std::array{1.0, wrong}), doctest::Contains("program 1 costs"),
+                         std::invalid_argument);
+  }
+  CHECK(set.size() == 0);
 }
 
 TEST_CASE("it remembers when and with what expectation a candidate was chosen") {

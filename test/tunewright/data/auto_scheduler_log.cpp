@@ -87,6 +87,11 @@ TEST_CASE("early versions hold fewer fields of the task, and are written back as
   CHECK(to_line(data::parse_auto_scheduler_line(v5)) == v5);
 }
 
+TEST_CASE("a record without a task is not written") {
+  CHECK_THROWS_WITH_AS((void)to_line(data::AutoSchedulerRecord{}), doctest::Contains("has no task"),
+                       std::invalid_argument);
+}
+
 TEST_CASE("error numbers are faults") {
   const Fault faults[] = {Fault::InvalidSchedule, Fault::CompileError,   Fault::DeviceCompileError, Fault::RunError,
                           Fault::WrongResult,     Fault::CompileTimeout, Fault::RunTimeout,         Fault::Unknown};

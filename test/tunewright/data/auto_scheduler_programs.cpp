@@ -76,6 +76,16 @@ TEST_CASE("programs of unknown workloads have no rows until somebody says what t
   CHECK(told.refusals().begin()->first.find("unknown_stage") != std::string::npos);
 }
 
+TEST_CASE("a record without a task is refused, and leaves the dataset as it was") {
+  data::AutoSchedulerPrograms programs("x86");
+  data::Dataset dataset;
+  const data::AutoSchedulerRecord bare;
+  CHECK_THROWS_WITH_AS((void)programs.lower(bare), doctest::Contains("has no task"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(programs.append(bare, dataset), doctest::Contains("has no task"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(programs.append_result(bare, dataset), doctest::Contains("has no task"), std::invalid_argument);
+  CHECK(dataset.size() == 0);
+}
+
 TEST_CASE("a workload whose numbers are refused is counted, and its programs have no rows") {
   data::AutoSchedulerPrograms programs("x86");
   const data::AutoSchedulerRecord record = record_of(R"(["depthwise_conv2d_layer", 1, 4, 8, 8, 3, 3, 0, "SAME"])");

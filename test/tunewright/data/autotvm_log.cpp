@@ -66,6 +66,10 @@ TEST_CASE("damaged lines are refused, never anything else") {
   CHECK(refused > 1000);
 }
 
+TEST_CASE("a record without a task is not written") {
+  CHECK_THROWS_WITH_AS((void)to_line(data::AutoTvmRecord{}), doctest::Contains("has no task"), std::invalid_argument);
+}
+
 TEST_CASE("a line that is no record is refused with the column and what was expected") {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"[]", "expected '{'"},

@@ -100,11 +100,14 @@ TEST_CASE("tasks are found by name, and a copy has its own") {
 TEST_CASE("columns that do not belong together are refused") {
   data::Dataset data = small_dataset(1, 1, 2);
   data.price_s.pop_back();
+  CHECK_THROWS_WITH_AS((void)data.groups(), doctest::Contains("1 prices"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(data.check(), doctest::Contains("1 prices"), std::invalid_argument);
   data = small_dataset(1, 1, 2);
   data.task[1] = 7;
   CHECK_THROWS_WITH_AS(data.check(), doctest::Contains("task 7 of 1"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data.labels(), doctest::Contains("task 7 of 1"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data.by_group(), doctest::Contains("task_number"), std::invalid_argument);
   data = small_dataset(1, 1, 2);
   data.cost_s[0] = 0;
-  CHECK_THROWS_WITH_AS(data.check(), doctest::Contains("record 0 costs 0.0"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(data.check(), doctest::Contains("record 0 costs 0 s"), std::invalid_argument);
 }

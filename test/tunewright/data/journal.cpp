@@ -206,6 +206,14 @@ TEST_CASE("a file that is no journal is refused and left as it is") {
   }
 }
 
+TEST_CASE("a journal without a clock is refused before anything is measured for it") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("run.jsonl");
+  CHECK_THROWS_WITH_AS(data::Journal({.path = path, .clock = {}}), doctest::Contains("the clock is empty"),
+                       std::invalid_argument);
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
 TEST_CASE("a journal stays one wherever its writer was stopped") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");

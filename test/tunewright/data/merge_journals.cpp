@@ -156,6 +156,7 @@ TEST_CASE("what is no journal is refused and left as it is") {
   CHECK(refused({notes}).find("'" + notes + "' is no journal") != std::string::npos);
   CHECK(refused({folder.file("none")}).find("there is no journal") != std::string::npos);
   CHECK(refused({folder.path()}).find("'" + folder.path() + "' is a folder, not a journal") != std::string::npos);
+  CHECK(refused({notes}).find("name a file that data::Journal") != std::string::npos);
   CHECK(refused({}).find("give at least one") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(out));
 }

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -103,4 +105,17 @@ TEST_CASE("shares that are none are refused") {
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)data::prune(data, {.distinct_share = 0}, Rng(1)), doctest::Contains("distinct_share is 0"),
                        std::invalid_argument);
+}
+
+TEST_CASE("tasks whose work is no amount are refused, and datasets that do not hold together") {
+  data::Dataset data = small_dataset(2, 1, 3);
+  for (const double wrong : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    data.tasks[1].flops = wrong;
+    CHECK_THROWS_WITH_AS((void)data::prune(data, {}, Rng(1)), doctest::Contains("'task 1'"), std::invalid_argument);
+    data.tasks[1] = {.name = "task 1", .weight = wrong};
+    CHECK_THROWS_WITH_AS((void)data::prune(data, {}, Rng(1)), doctest::Contains("weight"), std::invalid_argument);
+    data.tasks[1].weight = 1;
+  }
+  data.task[0] = 9;
+  CHECK_THROWS_WITH_AS((void)data::prune(data, {}, Rng(1)), doctest::Contains("task 9 of 2"), std::invalid_argument);
 }

@@ -93,6 +93,22 @@ TEST_CASE("the first records of each group, and values at positions") {
   const std::vector<std::size_t> first = data::first_records(data, 2);
   CHECK(first == std::vector<std::size_t>{0, 1, 3, 4});
   CHECK(data::pick(data.task, first) == std::vector<std::uint32_t>{0, 0, 1, 1});
+  CHECK_THROWS_WITH_AS((void)data::pick(data.task, std::vector<std::size_t>{6}), doctest::Contains("position 6 of 6"),
+                       std::out_of_range);
   const std::vector<std::size_t> by_turns{0, 3, 1, 4, 2, 5};
   CHECK(data::first_records(data.subset(by_turns), 2) == std::vector<std::size_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("datasets that do not hold together are not split") {
+  data::Dataset data = small_dataset(2, 2, 3);
+  data.target.pop_back();
+  const auto refused = doctest::Contains("11 target numbers");
+  CHECK_THROWS_WITH_AS((void)data::within_task(data, 0.5, Rng(1)), refused, std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data::by_task(data, 0.5, Rng(1)), refused, std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data::by_target(data, 0.5, Rng(1)), refused, std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data::by_target(data, {"target 1"}), refused, std::invalid_argument);
+  data = small_dataset(2, 2, 3);
+  data.task[0] = 4'000'000'000;
+  CHECK_THROWS_WITH_AS((void)data::by_task(data, 0.5, Rng(1)), doctest::Contains("task 4000000000 of 2"),
+                       std::invalid_argument);
 }

@@ -3,10 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "support/data_file.hpp"
@@ -118,6 +120,17 @@ TEST_CASE("a stream that refuses the data is told") {
   CHECK_THROWS_WITH_AS(data::write_t4(closed, table), Contains("writing T4 failed"), std::runtime_error);
   const std::vector<Record> records = data::records_of(table, data::task_of(table));
   CHECK_THROWS_WITH_AS(data::write_t4(closed, records), Contains("writing T4 failed"), std::runtime_error);
+}
+
+TEST_CASE("times that are none are not written, nor tables that do not hold together") {
+  data::Table table = small_table();
+  std::stringstream out;
+  std::get<Timing>(table.outcomes[2].result).median = Seconds(std::nan(""));
+  CHECK_THROWS_WITH_AS(data::write_t4(out, table), Contains("result 2 has a latency of nan s"), std::invalid_argument);
+  const std::vector<Record> records = data::records_of(table, data::task_of(table));
+  CHECK_THROWS_WITH_AS(data::write_t4(out, records), Contains("or a Failure"), std::invalid_argument);
+  table.outcomes.pop_back();
+  CHECK_THROWS_WITH_AS(data::write_t4(out, table), Contains("22 choices for 10 outcomes"), std::invalid_argument);
 }
 
 TEST_CASE("what is written is read again, whatever parameters and repeats are like") {

@@ -7,12 +7,14 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "support/gpu_schedules.hpp"
 #include "support/refusal.hpp"
 #include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/drafts/roofline.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 
@@ -160,4 +162,27 @@ TEST_CASE("what a draft cannot work with is said") {
   CHECK(test::refusal([] { (void)released_device("h100"); }).find("it has 'k80', 't4'") != std::string::npos);
   CHECK_THROWS_AS((void)(SymbolAnalyzer{.multiprocessor = {.overlap = 2}}.latency_s(nest, Target{})),
                   std::invalid_argument);
+}
+
+TEST_CASE("rates that are none are refused by name, for they would score every program as hopeless or alike") {
+  const loops::LoopNest nest = product(64, 64, 64, {1, 8, 1, 1}, {1, 8, 1, 1}, {2, 2});
+  const auto refused = [&](const SymbolAnalyzer& draft) {
+    return test::refusal([&] { (void)draft.latency_s(nest, a100()); });
+  };
+  CHECK(refused({.multiprocessor = {.frequency_hz = 0}}) ==
+        "SymbolAnalyzer: multiprocessor.frequency_hz is 0; give a finite frequency above 0");
+  CHECK(refused({.multiprocessor = {.cache_speed = -1}}).find("multiprocessor.cache_speed is -1") != std::string::npos);
+  CHECK(refused({.multiprocessor = {.launch = std::nan("")}}).find("multiprocessor.launch") != std::string::npos);
+  CHECK(refused({.core = {.loads_per_cycle = 0}}).find("core.loads_per_cycle is 0") != std::string::npos);
+  CHECK(refused({.core = {.bytes_per_cycle = {1, 1, 0}}}).find("core.bytes_per_cycle is 0") != std::string::npos);
+  CHECK(refused({.core = {.tensor_units = {.shuffles_per_cycle = 0}}}).find("shuffles_per_cycle") != std::string::npos);
+  CHECK(refused({.form = SymbolAnalyzer::Form::Printed, .device = GpuDevice{}}).find("device.peak_gflops is 0") !=
+        std::string::npos);
+  CHECK(test::refusal([&] {
+          (void)Roofline{.core = {.frequency_hz = -1}}.latency_s(nest, a100());
+        }).find("Roofline: core.frequency_hz is -1") == 0);
+  Target unknown = a100();
+  unknown.peak_fp32_gflops = std::nan("");
+  CHECK(test::refusal([&] { (void)Roofline{}.latency_s(nest, unknown); }).find("does not say its peak") !=
+        std::string::npos);
 }

@@ -199,6 +199,8 @@ TEST_CASE("options out of range, and knobs whose values are not known, are refus
   CHECK_THROWS_AS(run({.loss = {.entropy = -1}}), std::invalid_argument);
   CHECK_THROWS_AS(run({.loss = {.value = -1}}), std::invalid_argument);
   CHECK_THROWS_AS(run({.elite_factor = 0}), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)AdaptiveExploration{.elite_factor = -1}.pool_bound(8),
+                       doctest::Contains("elite_factor is -1"), std::invalid_argument);
   struct Unknown : toy::KnobbedSpace {
     [[nodiscard]] std::vector<Knob> knobs() const { return {{.name = "rows"}, {}, {}, {}}; }
   };

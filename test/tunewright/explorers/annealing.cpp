@@ -169,4 +169,6 @@ TEST_CASE("options out of range are refused") {
                        std::invalid_argument);
   CHECK_THROWS_AS(run({.first_temperature = infinity}), std::invalid_argument);
   CHECK_THROWS_AS(run({.last_temperature = infinity}), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)explorers::Annealing{.elite_factor = -1}.pool_bound(64),
+                       doctest::Contains("elite_factor is -1"), std::invalid_argument);
 }

@@ -147,6 +147,9 @@ TEST_CASE("options out of range") {
     CHECK_THROWS_AS((void)explored(bad, measured, 8, ranked, 0), std::invalid_argument);
   explorers::DraftSet<> absurd{.random_factor = 20000};
   CHECK_THROWS_WITH_AS((void)explored(absurd, measured, 8, ranked, 0),
-                       "DraftSet: random_factor is 20000.000000; give 0 to 10000 for each candidate wanted",
+                       "DraftSet: random_factor is 20000; give 0 to 10000 for each candidate wanted",
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)absurd.pool_bound(8), doctest::Contains("random_factor is 20000"), std::invalid_argument);
+  constexpr auto most = std::numeric_limits<std::size_t>::max();
+  CHECK(explorers::DraftSet<>{.size = most}.pool_bound(8).most == most);
 }

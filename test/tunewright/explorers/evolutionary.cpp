@@ -151,7 +151,18 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_AS(run({.random_immigrant_factor = 1e300}), std::invalid_argument);
   CHECK_THROWS_AS(run({.elite_factor = std::numeric_limits<double>::quiet_NaN()}), std::invalid_argument);
   CHECK_THROWS_WITH_AS(run({.elite_factor = 10001}),
-                       "Evolutionary: elite_factor is 10001.000000; give 1 to 10000 for each candidate wanted",
+                       "Evolutionary: elite_factor is 10001; give 1 to 10000 for each candidate wanted",
                        std::invalid_argument);
   CHECK_NOTHROW(run({.elite_factor = 10000, .random_immigrant_factor = 10000}));
+}
+
+TEST_CASE("the bound of the pool is told of options in range only, and of batches of any size") {
+  constexpr auto most = std::numeric_limits<std::size_t>::max();
+  const auto bound = [](const explorers::Evolutionary& evolution) { return evolution.pool_bound(64).most; };
+  CHECK(bound({.elite_factor = 2, .random_immigrant_factor = 0.5}) == 160);
+  CHECK(explorers::Evolutionary{}.pool_bound(most).most == most);
+  CHECK_THROWS_WITH_AS((void)bound({.elite_factor = std::numeric_limits<double>::quiet_NaN()}),
+                       doctest::Contains("elite_factor is"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)bound({.elite_factor = -1}), doctest::Contains("elite_factor is -1"),
+                       std::invalid_argument);
 }

@@ -106,10 +106,18 @@ TEST_CASE("nests that are not well formed are refused") {
   CHECK(test::refusal([&] { (void)reader.read(nest); }).find("an extent of at least 1") != std::string::npos);
 }
 
+TEST_CASE("a batch of other columns is refused") {
+  features::curve::Reader reader;
+  FeatureBatch half(80);
+  CHECK(test::refusal([&] { features::Curve{.samples = 5, .buffers = 4}.describe(matmul(), reader, half); }) ==
+        "features::Curve: a batch of 80 columns for rows of 160; give one of 8 * samples * buffers columns");
+  CHECK(half.programs() == 0);
+}
+
 TEST_CASE("options out of range are named") {
   const std::vector<toy::Tiles> tiles(1);
   CHECK(test::refusal([] { (void)features::Curve{.samples = 0}.schema(); }) ==
-        "features::Curve: samples is 0.000000; give at least 1");
+        "features::Curve: samples is 0; give at least 1");
   CHECK(test::refusal([&] {
           (void)features::Curve{.buffers = 0}.extract(Lowers{}, toy::task(), std::span<const toy::Tiles>(tiles));
         }).find("buffers is 0") != std::string::npos);

@@ -231,6 +231,16 @@ TEST_CASE("what does not fit is refused") {
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(Filter{.folds = 1}.teach(x, std::vector<float>{1}), doctest::Contains("folds is 1"),
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{}.teach(x, std::vector<float>{0.5F}),
+                       doctest::Contains("label 0.5 of program 0; give 1 for a latency and 0 for a failure"),
+                       std::invalid_argument);
+  Filter filter;
+  CHECK_THROWS_AS(filter.teach(x, std::vector<float>{std::numeric_limits<float>::quiet_NaN()}), std::invalid_argument);
+  CHECK(filter.valid.empty());  // as if it had not been asked
+  const std::vector<toy::Tiles> configs = of_depth(1, 2);
+  CHECK_THROWS_WITH_AS(
+      filter.learn(toy::Space{}, toy::task(), std::span<const toy::Tiles>(configs), std::vector<Outcome>(1)),
+      doctest::Contains("1 outcomes for 2 configurations"), std::invalid_argument);
 }
 
 TEST_CASE("several filters in one: all must agree, the first to reject is named") {

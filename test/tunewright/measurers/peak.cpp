@@ -4,7 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
+
+#include "support/refusal.hpp"
 
 using namespace tunewright;
 
@@ -34,6 +38,10 @@ TEST_CASE("what cannot be measured is refused") {
   Target gpu;
   gpu.kind = DeviceKind::Gpu;
   CHECK_THROWS_AS(static_cast<void>(measurers::peak_flops_per_second(gpu)), std::invalid_argument);
-  CHECK_THROWS_AS(static_cast<void>(measurers::peak_flops_per_second(host_target(), {.repeats = 0})),
-                  std::invalid_argument);
+  const auto refused = [](const measurers::PeakOptions& options) {
+    return test::refusal([&] { static_cast<void>(measurers::peak_flops_per_second(host_target(), options)); });
+  };
+  CHECK(refused({.repeats = 0}) == "PeakOptions: repeats is 0; give at least 1");
+  for (const double seconds : {0.0, std::nan(""), std::numeric_limits<double>::infinity()})
+    CHECK(refused({.seconds_per_repeat = seconds}).find("seconds_per_repeat is ") != std::string::npos);
 }

@@ -164,6 +164,10 @@ TEST_CASE("what is no worker is told by what it said") {
   CHECK(says(refused("printf 'TWRK\\006\\000\\000\\000\\000\\000\\000\\000'; sleep 5"), "kind 6 where 1 was expected"));
   CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\004\\000\\000\\000\\002\\000\\000\\000'; sleep 5"),
              "ends too early"));
+  for (const char* options : {" --processors 0,x", " --max-task-mib 12x"}) {
+    const std::string command = TUNEWRIGHT_WORKER + std::string(options);
+    CHECK(says(refused(command + " 2>&1 | tail -c 20"), "it said"));
+  }
   Remote nowhere = quick({"/there/is/no/such/program"});
   CHECK(says(test::refusal<std::runtime_error>([&] { static_cast<void>(nowhere.target()); }), "/there/is/no/such"));
   Remote none = quick({});

@@ -5,10 +5,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "support/cpu_tensor_schedules.hpp"
+#include "support/refusal.hpp"
+#include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/simulated/machine.hpp"
 #include "tunewright/program/operators/conv.hpp"
@@ -280,6 +283,26 @@ TEST_CASE("tensor instructions by hand") {
   };
   CHECK(rows(program::ScalarType::UInt8) == 16 * (step + 9 * 8 + 8 * 8 / 4) + 8 * 24 + fill);
   CHECK(rows(program::ScalarType::Int8) == 16 * (step + (8 + 1 + 16) * 8 + 9 * 8 / 4) + 8 * 24 + fill);
+}
+
+TEST_CASE("rates that are none are refused by name, and GPUs that do not say theirs") {
+  ScheduleBuilder s(program::operators::matmul_graph({.m = 64, .n = 64, .k = 64}));
+  const loops::LoopNest nest = loops::lower(s.schedule());
+  const auto refused = [&](const measurers::Simulated& machine_of, const Target& target = machine()) {
+    return test::refusal([&] { (void)machine_of.latency(nest, target); });
+  };
+  CHECK(refused({.frequency_hz = 0}) == "measurers::Simulated: frequency_hz is 0; give a finite frequency above 0");
+  CHECK(refused({.trial = Seconds(-1)}).find("trial is -1") != std::string::npos);
+  CHECK(refused({.prices = {.cycle = 0}}).find("prices.cycle is 0") != std::string::npos);
+  CHECK(refused({.prices = {.bytes_per_tick = {{{2, 1}, {0, 1}, {1, 2}}}}}).find("bytes in") != std::string::npos);
+  CHECK(refused({.gpu_prices = {.frequency_hz = -1}}, gpu_target("A100")).find("gpu_prices.frequency_hz is -1") !=
+        std::string::npos);
+  CHECK(refused({.gpu_prices = {.cache_speed = 0}}, gpu_target("A100")).find("cache_speed") != std::string::npos);
+  Target unknown = gpu_target("A100");
+  unknown.multiprocessors = 0;
+  CHECK(refused({}, unknown).find("take gpu_target(name)") != std::string::npos);
+  const Task task = program::make_task("matmul", s.schedule().graph, unknown);
+  CHECK_THROWS_AS((void)measurers::Simulated{}.measure(task, std::vector<loops::LoopNest>{}), std::invalid_argument);
 }
 
 TEST_CASE("illegal nests fail as such") {

@@ -309,7 +309,8 @@ TEST_CASE("gaussian process: misuse is named, and too many programs") {
   CHECK_THROWS_AS(model.predict(x, score), std::invalid_argument);
   CHECK_THROWS_AS(model.fit(x, std::vector<float>{1}, {}), std::invalid_argument);
   for (const GaussianProcess& wrong :
-       {GaussianProcess{.length_scale = -1}, GaussianProcess{.noise = -1}, GaussianProcess{.most_programs = 0},
+       {GaussianProcess{.length_scale = -1}, GaussianProcess{.noise = -1}, GaussianProcess{.length_scale = infinity},
+        GaussianProcess{.noise = infinity}, GaussianProcess{.most_programs = 0},
         GaussianProcess{.kernel = Kernel::Rbf, .length_scale = 1e9, .noise = 1e-30}}) {
     GaussianProcess copy = wrong;
     CHECK_THROWS_AS(copy.fit(x, y, {}), std::invalid_argument);

@@ -426,12 +426,26 @@ TEST_CASE("misuse is named") {
   model.embedding_columns = 1;
   model.objective = Objective::Logistic;
   CHECK_THROWS_AS(model.fit(x, std::vector<float>{0, 2}, {}), std::invalid_argument);
-  for (const Gbdt& wrong :
-       {Gbdt{.rounds = 0}, Gbdt{.max_depth = 0}, Gbdt{.max_depth = 16}, Gbdt{.learning_rate = 0},
-        Gbdt{.learning_rate = 1.5F}, Gbdt{.min_child_weight = -1}, Gbdt{.gamma = -1}, Gbdt{.lambda = -1},
-        Gbdt{.max_bins = 1}, Gbdt{.max_bins = 257}, Gbdt{.pairs_per_program = 0}, Gbdt{.quantile = 0},
-        Gbdt{.quantile = 1}, Gbdt{.positive_weight = 0}, Gbdt{.program_share = 0}, Gbdt{.program_share = 1.5F},
-        Gbdt{.column_share = 0}, Gbdt{.objective = Objective::LambdaRank, .early_stopping_rounds = 3}}) {
+  for (const Gbdt& wrong : {Gbdt{.rounds = 0},
+                            Gbdt{.max_depth = 0},
+                            Gbdt{.max_depth = 16},
+                            Gbdt{.learning_rate = 0},
+                            Gbdt{.learning_rate = 1.5F},
+                            Gbdt{.min_child_weight = -1},
+                            Gbdt{.gamma = -1},
+                            Gbdt{.lambda = -1},
+                            Gbdt{.lambda = infinity},
+                            Gbdt{.positive_weight = infinity},
+                            Gbdt{.max_bins = 1},
+                            Gbdt{.max_bins = 257},
+                            Gbdt{.pairs_per_program = 0},
+                            Gbdt{.quantile = 0},
+                            Gbdt{.quantile = 1},
+                            Gbdt{.positive_weight = 0},
+                            Gbdt{.program_share = 0},
+                            Gbdt{.program_share = 1.5F},
+                            Gbdt{.column_share = 0},
+                            Gbdt{.objective = Objective::LambdaRank, .early_stopping_rounds = 3}}) {
     Gbdt copy = wrong;
     CHECK_THROWS_AS(copy.fit(x, y, {}), std::invalid_argument);
   }

@@ -136,8 +136,10 @@ TEST_CASE("linear: misuse is named") {
   CHECK_THROWS_AS(model.fit(x, std::vector<float>{1, -1, 0}, {}), std::invalid_argument);
   CHECK_THROWS_AS(model.fit(programs({{std::nanf("")}}), std::vector<float>{1}, {}), std::invalid_argument);
   CHECK_THROWS_AS(model.fit(FeatureBatch(5000), {}, {}), std::invalid_argument);
-  model.lambda = -1;
-  CHECK_THROWS_AS(model.fit(x, y, {}), std::invalid_argument);
+  for (const double wrong : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    model.lambda = wrong;
+    CHECK_THROWS_WITH_AS(model.fit(x, y, {}), doctest::Contains("lambda is"), std::invalid_argument);
+  }
 }
 
 TEST_CASE("linear: a kept model predicts the same bits") {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -77,6 +78,7 @@ TEST_CASE("every loss teaches") {
 }
 
 TEST_CASE("options out of range are refused by name") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
   const auto lesson = test::make_lesson(4, 1);
   const auto refused = [&](Mlp model) { return test::refusal([&] { model.fit(lesson.x, lesson.y, lesson.group); }); };
   CHECK(refused({.hidden = 0}).find("models::Mlp: hidden is 0") == 0);
@@ -85,11 +87,23 @@ TEST_CASE("options out of range are refused by name") {
   CHECK(refused({.training = {.epochs = 0}}).find("epochs") != std::string::npos);
   CHECK(refused({.training = {.batch_programs = 0}}).find("batch_programs") != std::string::npos);
   CHECK(refused({.training = {.learning_rate = 0}}).find("learning_rate") != std::string::npos);
+  CHECK(refused({.training = {.learning_rate = infinity}}).find("learning_rate is inf") != std::string::npos);
   CHECK(refused({.training = {.momentum = 1}}).find("momentum") != std::string::npos);
   CHECK(refused({.training = {.weight_decay = -1}}).find("weight_decay") != std::string::npos);
+  CHECK(refused({.training = {.weight_decay = infinity}}).find("weight_decay is inf") != std::string::npos);
   CHECK(refused({.training = {.clip_norm = -1}}).find("clip_norm") != std::string::npos);
   CHECK(refused({.training = {.step_epochs = 0}}).find("step_epochs") != std::string::npos);
   CHECK(refused({.training = {.step_factor = 0}}).find("step_factor") != std::string::npos);
+}
+
+TEST_CASE("a mini-batch without a limit has all programs") {
+  const auto lesson = test::make_lesson(40, 1);
+  const auto scores = [&](std::size_t batch_programs) {
+    Mlp model{.hidden = 4, .training = {.epochs = 2, .least_steps = 1, .batch_programs = batch_programs}};
+    model.fit(lesson.x, lesson.y, lesson.group);
+    return test::predicted(model, lesson.x);
+  };
+  CHECK(scores(std::numeric_limits<std::size_t>::max()) == scores(40));
 }
 
 TEST_CASE("the quick settings rank what they have not seen, from 128 programs") {

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -49,5 +51,6 @@ TEST_CASE("misfitting options and widths are refused by name") {
   CHECK(refused({.hidden = 12}).find("hidden") != std::string::npos);
   CHECK(refused({.dataflow_columns = 0}).find("dataflow_columns") != std::string::npos);
   CHECK(refused({}).find("no room") != std::string::npos);
+  CHECK(refused({.dataflow_columns = std::numeric_limits<std::size_t>::max()}).find("no room") != std::string::npos);
   CHECK(refused({.dropout = -1}).find("dropout") != std::string::npos);
 }

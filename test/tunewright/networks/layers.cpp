@@ -3,10 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "support/evaluated.hpp"
 #include "tunewright/networks/densenet.hpp"
 #include "tunewright/networks/inception_v3.hpp"
 #include "tunewright/networks/resnet.hpp"
+#include "tunewright/networks/vgg.hpp"
 
 using namespace tunewright;
 using networks::Activation;
@@ -61,6 +64,8 @@ TEST_CASE("options that make no classifier are refused") {
   CHECK_REFUSES("batch is 0", (void)networks::resnet18({.batch = 0}));
   CHECK_REFUSES("classes is -1", (void)networks::resnet50({.classes = -1}));
   CHECK_REFUSES("width is 0", (void)networks::densenet121({.width = 0}));
+  CHECK_REFUSES("width is inf", (void)networks::vgg16({.width = std::numeric_limits<double>::infinity()}));
+  CHECK_REFUSES("width is 1e+30", (void)networks::resnet18({.width = 1e30}));
   CHECK_REFUSES("image_size is 31", (void)networks::resnet18({.image_size = 31}));
   CHECK_REFUSES("image_size is 74", (void)networks::inception_v3({.image_size = 74}));
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "tunewright/networks/bert.hpp"
 #include "tunewright/networks/densenet.hpp"
 #include "tunewright/networks/gpt2.hpp"
@@ -94,6 +95,22 @@ TEST_CASE("inputs of a network are those that no lookup fills in") {
   CHECK(network.graph->op(network.lookups[0].table).shape() == std::vector<std::int64_t>{30522, 128});
   CHECK(network.graph->op(network.outputs.at(0)).shape() == std::vector<std::int64_t>{32, 128});
   CHECK(network.graph->op(network.outputs.at(1)).shape() == std::vector<std::int64_t>{2, 128});
+}
+
+TEST_CASE("lookups of tensors that are no table, no numbers or not there are refused") {
+  const Network network = networks::bert_tiny(2, 16);
+  const auto refused = [&](const auto& change) {
+    Network changed = network;
+    change(changed.lookups[1]);
+    return test::refusal([&] { (void)networks::inputs(changed); });
+  };
+  CHECK_NOTHROW((void)networks::inputs(network));
+  CHECK(refused([](networks::Lookup& l) { l.ids = 999'999; }).find("by numbers 999999 of a graph of") !=
+        std::string::npos);
+  CHECK(refused([](networks::Lookup& l) { l.table = l.ids; }).find("a constant of two dimensions") !=
+        std::string::npos);
+  CHECK(refused([&](networks::Lookup& l) { l.rows = network.outputs[0]; }).find("LayerBuilder::embedding") !=
+        std::string::npos);
 }
 
 TEST_CASE("multiply-accumulates are products of two tensors that are summed") {

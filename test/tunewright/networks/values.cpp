@@ -44,6 +44,7 @@ TEST_CASE("arrays that are missing or of another shape are refused") {
   CHECK_REFUSES("for tensor 0 ('ids')", (void)networks::evaluate(network, values));
   CHECK_REFUSES("network 'none' has no graph", (void)networks::random_values({"none", nullptr, {}, {}, 0}, Rng(1)));
   CHECK_REFUSES("network 'none' has no graph", (void)networks::inputs({"none", nullptr, {}, {}, 0}));
+  CHECK_REFUSES("network 'none' has no graph", (void)networks::evaluate({"none", nullptr, {}, {}, 0}, {}));
 }
 
 TEST_CASE("random weights keep the size of activations") {

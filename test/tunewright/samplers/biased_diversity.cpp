@@ -197,4 +197,6 @@ TEST_CASE("what it cannot do is said") {
   CHECK_THROWS_WITH_AS(select({.beta = -1}), doctest::Contains("beta is -1"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.unsure_task_factor = 0}), doctest::Contains("unsure_task_factor is 0"),
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.unsure_task_factor = std::numeric_limits<double>::infinity()}),
+                       doctest::Contains("unsure_task_factor is inf"), std::invalid_argument);
 }

@@ -71,9 +71,11 @@ TEST_CASE("each task has a round first") {
   CHECK(support::choices(Bandit{}, {by_curve(3), task_state({}), task_state({})}, 2) == Positions{1, 2});
 }
 
-TEST_CASE("a negative exploration is refused") {
+TEST_CASE("an exploration that is negative or infinite is refused") {
   Rng rng;
   const std::vector<TaskState> tasks{task_state({1})};
   CHECK_THROWS_WITH_AS((void)Bandit{.exploration = -1}.next(tasks, rng), doctest::Contains("at least 0"),
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)Bandit{.exploration = support::never_valid}.next(tasks, rng),
+                       doctest::Contains("exploration is inf"), std::invalid_argument);
 }

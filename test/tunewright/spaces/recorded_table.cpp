@@ -117,4 +117,19 @@ TEST_CASE("tables that are no space are refused") {
   twice.choices[2] = 0;
   twice.choices[3] = 0;
   CHECK_THROWS_WITH_AS(space_of(twice), doctest::Contains("configuration 1,0 has two rows"), std::invalid_argument);
+  data::Table beyond = small_table();
+  beyond.choices[2] = 9;
+  CHECK_THROWS_WITH_AS(space_of(beyond), doctest::Contains("choice 9 of parameter 'a'"), std::invalid_argument);
+}
+
+TEST_CASE("a row of a larger table is refused") {
+  const RecordedTable space = space_of(small_table());
+  const spaces::TableRow foreign{.row = 11, .key = 1};
+  CHECK_FALSE(space.feasible({}, foreign));
+  Rng rng(1);
+  const auto refused = doctest::Contains("row 11 of 11");
+  CHECK_THROWS_WITH_AS((void)space.encode(foreign), refused, std::out_of_range);
+  CHECK_THROWS_WITH_AS((void)space.knob_values(foreign), refused, std::out_of_range);
+  CHECK_THROWS_WITH_AS((void)space.neighbours(foreign), refused, std::out_of_range);
+  CHECK_THROWS_WITH_AS((void)space.mutate({}, foreign, rng), refused, std::out_of_range);
 }

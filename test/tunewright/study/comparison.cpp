@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
+
 namespace {
 
 using namespace tunewright;
@@ -287,6 +289,27 @@ TEST_CASE("speed on one problem within trials or seconds") {
   const study::Comparison alone({.recipes = {"A"}, .problems = {"p"}, .searches = {search("A", "p", 0, slow)}});
   CHECK(alone.speed_within(0, 0, 5, study::Effort::Trials).value == 1);
   CHECK(alone.speed_within(0, 0, 24, study::Effort::Seconds).value == 0.125);
+}
+
+TEST_CASE("what the results lack is named: recipes, problems, scores and finalists") {
+  const study::Comparison comparison(results());
+  const auto beyond = [](const auto& f) { return test::refusal<std::out_of_range>(f); };
+  CHECK(beyond([&] { (void)comparison.courses(3, 0); }) == "recipe 3 of 3 was asked for; give a position in recipes()");
+  CHECK(beyond([&] { (void)comparison.courses(0, 2); }).find("problem 2 of 2") == 0);
+  CHECK(beyond([&] { (void)comparison.best_known_s(2); }).find("problem 2 of 2") == 0);
+  CHECK(beyond([&] { (void)comparison.speed(3); }).find("recipe 3 of 3") == 0);
+  CHECK(beyond([&] { (void)comparison.speedup(0, 3, study::Effort::Trials); }).find("recipe 3 of 3") == 0);
+  CHECK(beyond([&] { (void)comparison.failed_share(3); }).find("recipe 3 of 3") == 0);
+  CHECK(test::refusal([&] { (void)comparison.score(0); }).find("problem 'p' has no scores over trials") == 0);
+  CHECK(test::refusal([&] { (void)comparison.score(0, 1, study::Effort::Seconds); }).find("Results::costs") !=
+        std::string::npos);
+  CHECK(test::refusal([&] { (void)comparison.finalist_speed(0); }).find("ask has_finalists first") !=
+        std::string::npos);
+  for (const double effort : {-1.0, std::nan("")}) {
+    const auto within = [&] { (void)comparison.speed_within(0, 0, effort, study::Effort::Trials); };
+    CHECK(test::refusal(within).find("give 0 or more") != std::string::npos);
+  }
+  CHECK(comparison.speed_within(1, 0, study::Course::infinity, study::Effort::Trials).value == 1);
 }
 
 TEST_CASE("one problem has its own searches, as many as there are") {

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "support/refusal.hpp"
@@ -50,4 +52,8 @@ TEST_CASE("points that make no curve are refused") {
   CHECK(test::refusal([] { return MonotoneCurve({1}, {1})(1); }).find("at least 2") != std::string::npos);
   CHECK(test::refusal([] { return MonotoneCurve({1, 2}, {1})(1); }).find("2 x and 1 y") != std::string::npos);
   CHECK(test::refusal([] { return MonotoneCurve({1, 3, 3}, {1, 1, 1})(1); }).find("point 2") != std::string::npos);
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  CHECK(test::refusal([] { return MonotoneCurve({1, 2}, {1, infinite})(1); }).find("point 1 of a curve is at 2, inf") !=
+        std::string::npos);
+  CHECK(test::refusal([] { return MonotoneCurve({1, infinite}, {1, 2})(1); }).find("point 1") != std::string::npos);
 }

@@ -109,6 +109,12 @@ TEST_CASE("what has no score is named") {
   const std::span<const study::Course> one(&early, 1);
   CHECK(test::refusal([&] { return study::performance_score(space, one, {5, 4}); }).find("from trial 5 to trial 4") !=
         std::string::npos);
+  const study::ScoredRuns scored(space, one, {2, 8});
+  CHECK(test::refusal([&] { return scored.score(std::vector<std::size_t>{}); }).find("0 searches") !=
+        std::string::npos);
+  CHECK(test::refusal<std::out_of_range>([&] {
+          return scored.score(std::vector<std::size_t>{1});
+        }).find("search 1 of 1") == 0);
   // After 67 trials random search is expected at round(67 * 101 / 68) = 100 of the places 0 to 99.
   CHECK(test::refusal([&] { return study::performance_score(space, one, {2, 70}); }).find("100 valid configurations") !=
         std::string::npos);
@@ -171,7 +177,7 @@ TEST_CASE("over seconds the optimum scores 1, and what has no score is named") {
     return test::refusal([&] { return study::ScoredRuns(space, costs(), runs, seconds).score(); });
   };
   CHECK(refusal({}, {2, 8, 4}).find("0 searches") != std::string::npos);
-  CHECK(refusal(best, {8, 2, 4}).find("give the smaller number first") != std::string::npos);
+  CHECK(refusal(best, {8, 2, 4}).find("the smaller number first") != std::string::npos);
   CHECK(refusal(best, {2, 8, 1}).find("at least 2 points") != std::string::npos);
   // After 70 trials, 126 s, random search is expected at the optimum.
   CHECK(refusal(best, {2, 126, 10}).find("100 valid configurations after") != std::string::npos);

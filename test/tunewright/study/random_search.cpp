@@ -51,6 +51,8 @@ TEST_CASE("failed configurations are left out") {
   CHECK(test::refusal([&] { return study::RandomSearch({infinite, std::nan("")}); }).find("none of the 2 latencies") ==
         0);
   CHECK_THROWS_AS(study::RandomSearch({}), std::invalid_argument);
+  CHECK(test::refusal([] { return study::RandomSearch({1, 0}); }).find("configuration 1 of the space takes 0 s") == 0);
+  CHECK(test::refusal([&] { return study::RandomSearch({-infinite, 1}); }).find("configuration 0") == 0);
 }
 
 TEST_CASE("trials to a share of the way have the reference program's values") {
@@ -97,7 +99,7 @@ TEST_CASE("a short range is widened") {
 
 TEST_CASE("spaces and shares that leave nothing to search are named") {
   const study::RandomSearch same({4, 4, 4});
-  CHECK(test::refusal([&] { return same.trials_to(0.5); }).find("all 3 valid configurations take 4.0") == 0);
+  CHECK(test::refusal([&] { return same.trials_to(0.5); }).find("all 3 valid configurations take 4 s") == 0);
   CHECK(same.trials_to(1) == 0);
   CHECK(test::refusal([] { return squares().latency_at(1.5); }).find("share 1.5") == 0);
   CHECK_THROWS_AS(static_cast<void>(squares().trials_to(-0.1)), std::invalid_argument);

@@ -5,10 +5,16 @@
 
 #include <cmath>
 #include <cstddef>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 
 #include "support/data_file.hpp"
+#include "support/refusal.hpp"
+#include "support/small_table.hpp"
+#include "support/temporary_folder.hpp"
 #include "tunewright/core/precision.hpp"
+#include "tunewright/data/t4.hpp"
 
 namespace {
 
@@ -60,6 +66,18 @@ TEST_CASE("configurations are judged by the median of their repeats, or by the m
 
 TEST_CASE("a file that is none is refused") {
   CHECK_THROWS_AS((void)study::recorded_problem("none", "no/such/file.json"), std::runtime_error);
+}
+
+TEST_CASE("a space that nothing can be searched in is refused with its file") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("flat.json");
+  data::Table table = small_table();
+  for (Outcome& outcome : table.outcomes) outcome.result = Timing{.repeats = {Seconds(1)}, .median = Seconds(1)};
+  std::ofstream out(path);
+  data::write_t4(out, table);
+  out.close();
+  const std::string why = test::refusal([&] { (void)study::recorded_problem("flat", path, {.device = "gpu"}); });
+  CHECK(why.find("'" + path + "': all 11 valid configurations take 1 s") == 0);
 }
 
 }  // namespace

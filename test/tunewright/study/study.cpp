@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/toy_recipes.hpp"
 
@@ -287,6 +288,19 @@ TEST_CASE("what cannot be studied is said, and the exit code tells") {
                            std::vector<study::Problem<toy::Space, toy::Measurer>>{{.name = "a/b"}}, {.trials = 20})),
                        doctest::Contains("a problem is called 'a/b'"), std::invalid_argument);
   CHECK_THROWS_AS((study.compare<Evolution<Counted>>(problems<Counted>(), {.trials = 0})), std::invalid_argument);
+}
+
+TEST_CASE("a study that could not be filed, or of a shard that there is not, is refused before anything is searched") {
+  const support::TemporaryFolder folder;
+  const auto refused = [&](const char* name, unsigned shard, unsigned shards) {
+    return test::refusal(
+        [&] { const study::Study study({.name = name}, {.out = folder.path(), .shard = shard, .shards = shards}); });
+  };
+  CHECK(refused("", 1, 1).find("a study is called ''") == 0);
+  CHECK(refused("a/b", 1, 1).find("a study is called 'a/b'") == 0);
+  CHECK(refused("a", 1, 0).find("shard 1 of 0 was asked for") == 0);
+  CHECK(refused("a", 0, 2).find("shard 0 of 2") == 0);
+  CHECK(refused("a", 3, 2).find("give one from 1 to") != std::string::npos);
 }
 
 TEST_CASE("a space that cannot be scored is refused with its name, before anything is searched") {

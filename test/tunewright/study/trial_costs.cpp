@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -59,4 +60,17 @@ TEST_CASE("costs that are none are refused") {
   CHECK(refusal({1, 2}, {failed, 1}).find("configuration 0 costs inf") != std::string::npos);
   CHECK(refusal({failed}, {1}).find("none of the 1 configurations") != std::string::npos);
   CHECK(refusal({1, 2}, {0, 0}).find("leave them out") != std::string::npos);
+}
+
+TEST_CASE("ranges of seconds that are none are refused") {
+  const study::RandomSearch space = test::squares();
+  const TrialCosts costs(space.ascending(), std::vector<double>(100, 1.0));
+  const auto refusal = [&](study::SecondsRange seconds) {
+    return test::refusal([&] { return study::best_over(space, costs, seconds); });
+  };
+  CHECK(refusal({0, failed, 3}).find("to inf s in 3 points; give two finite times") != std::string::npos);
+  CHECK(refusal({std::nan(""), 1, 3}).find("from nan s") != std::string::npos);
+  CHECK(refusal({0, 1, 0}).find("at least 2 points") != std::string::npos);
+  CHECK(test::refusal([&] { return costs.trials_in(std::nan("")); }).find("give a finite time") != std::string::npos);
+  CHECK(costs.trials_in(1e300) == 1'000'000'000'000'000);
 }

@@ -31,7 +31,8 @@ struct Columns {
   enum class Method : std::uint8_t { Affine, Quantile };
   Method method = Method::Affine;
   std::vector<std::size_t> columns{};  ///< the mapped columns; empty: all
-  unsigned quantiles = 33;             ///< maximum number of knots per column, at least 2
+  unsigned quantiles = 33;             ///< maximum number of knots per column, 2 to `most_quantiles`
+  static constexpr unsigned most_quantiles = 1U << 16;
 
   struct Knots {
     std::vector<double> from, to;  ///< ascending; Affine has the mean only
@@ -71,7 +72,7 @@ struct Columns {
 namespace tunewright::adaptations::alignment {
 
 TUNEWRIGHT_INLINE void Columns::fit(const FeatureBatch& from, const FeatureBatch& to) {
-  require(quantiles >= 2, "alignment::Columns", "quantiles", quantiles, "at least 2");
+  require(quantiles >= 2 && quantiles <= most_quantiles, "alignment::Columns", "quantiles", quantiles, "2 to 65536");
   const std::size_t width = from.columns();
   if (to.columns() != width) {
     throw std::invalid_argument("alignment::Columns: rows of " + std::to_string(width) +

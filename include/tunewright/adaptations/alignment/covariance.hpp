@@ -38,7 +38,8 @@ struct Covariance {
   std::vector<double> mean_from{}, mean_to{};  ///< run-time state: [D]
   std::vector<double> map{};                   ///< run-time state: A (D, D), row-major
 
-  /// Throws `std::invalid_argument` for sets of different widths and values that are not finite.
+  /// Throws `std::invalid_argument` for sets of different widths, values that are not finite, and a regularisation
+  /// that is not positive and finite.
   void fit(const FeatureBatch& from, const FeatureBatch& to);
 
   [[nodiscard]] bool fitted() const noexcept { return !map.empty(); }
@@ -65,7 +66,8 @@ struct Covariance {
 namespace tunewright::adaptations::alignment {
 
 TUNEWRIGHT_INLINE void Covariance::fit(const FeatureBatch& from, const FeatureBatch& to) {
-  require(regularisation > 0, "alignment::Covariance", "regularisation", regularisation, "a value above 0");
+  require(std::isfinite(regularisation) && regularisation > 0, "alignment::Covariance", "regularisation",
+          regularisation, "a finite value above 0");
   const std::size_t width = from.columns();
   if (to.columns() != width) {
     throw std::invalid_argument("alignment::Covariance: rows of " + std::to_string(width) +

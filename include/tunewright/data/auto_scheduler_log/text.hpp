@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -180,6 +181,7 @@ TUNEWRIGHT_INLINE TaskInfo LineParser::read_task(json::Scanner& in) {
 }
 
 TUNEWRIGHT_INLINE std::string write_line(const AutoSchedulerRecord& record) {
+  if (!record.task) throw std::invalid_argument("to_line: the AutoSchedulerRecord has no task; give it one");
   const TaskInfo& task = *record.task;
   const HardwareParameters& h = task.hardware;
   std::string out = "{\"i\": [[";

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/operations.hpp"
 
@@ -60,5 +62,36 @@ struct CpuCore {
     return simple / vectors_per_cycle + body.divisions * division_cycles + body.functions * function_cycles;
   }
 };
+
+/// Throws `std::invalid_argument`, which names `who`, for rates that are not above 0, cycles that are not 0 or more,
+/// and an overlap outside [0, 1].
+inline void check(const CpuCore& core, const char* who) {
+  require(std::isfinite(core.frequency_hz) && core.frequency_hz > 0, who, "core.frequency_hz", core.frequency_hz,
+          "a finite frequency above 0");
+  const auto rate = [who](const char* what, double value) { require(value > 0, who, what, value, "a rate above 0"); };
+  const auto cost = [who](const char* what, double value) {
+    require(std::isfinite(value) && value >= 0, who, what, value, "a finite number of at least 0");
+  };
+  rate("core.vectors_per_cycle", core.vectors_per_cycle);
+  rate("core.loads_per_cycle", core.loads_per_cycle);
+  rate("core.stores_per_cycle", core.stores_per_cycle);
+  for (const double bytes : core.bytes_per_cycle) rate("core.bytes_per_cycle", bytes);
+  cost("core.division_cycles", core.division_cycles);
+  cost("core.function_cycles", core.function_cycles);
+  cost("core.condition_cycles", core.condition_cycles);
+  cost("core.update_latency_cycles", core.update_latency_cycles);
+  cost("core.loop_step_cycles", core.loop_step_cycles);
+  cost("core.fork_cycles", core.fork_cycles);
+  cost("core.late_share", core.late_share);
+  require(core.overlap >= 0 && core.overlap <= 1, who, "core.overlap", core.overlap, "a share, 0 to 1");
+  const CpuTensorUnits& units = core.tensor_units;
+  rate("core.tensor_units.tile_rows_per_cycle", units.tile_rows_per_cycle);
+  rate("core.tensor_units.lines_loaded_per_cycle", units.lines_loaded_per_cycle);
+  rate("core.tensor_units.lines_stored_per_cycle", units.lines_stored_per_cycle);
+  rate("core.tensor_units.byte_products_per_cycle", units.byte_products_per_cycle);
+  rate("core.tensor_units.bf16_products_per_cycle", units.bf16_products_per_cycle);
+  rate("core.tensor_units.shuffles_per_cycle", units.shuffles_per_cycle);
+  cost("core.tensor_units.tile_latency_cycles", units.tile_latency_cycles);
+}
 
 }  // namespace tunewright::drafts

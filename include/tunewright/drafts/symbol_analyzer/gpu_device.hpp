@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/target.hpp"
 
 namespace tunewright::drafts {
@@ -25,9 +26,21 @@ struct GpuDevice {
   double threads_per_block = 0;    ///< maximum
 };
 
+/// Throws `std::invalid_argument`, which names `who`, for rates and sizes that are not above 0.
+inline void check(const GpuDevice& device, const char* who) {
+  const auto rate = [who](const char* what, double value) { require(value > 0, who, what, value, "a number above 0"); };
+  rate("device.peak_gflops", device.peak_gflops);
+  rate("device.peak_gb_per_s", device.peak_gb_per_s);
+  rate("device.multiprocessors", device.multiprocessors);
+  rate("device.active_blocks", device.active_blocks);
+  rate("device.sub_partitions", device.sub_partitions);
+  rate("device.warp_size", device.warp_size);
+  rate("device.transaction_bytes", device.transaction_bytes);
+}
+
 /// The properties of a target. Throws `std::invalid_argument` for one without peak rates.
 [[nodiscard]] inline GpuDevice gpu_device(const Target& target) {
-  if (target.peak_fp32_gflops <= 0 || target.peak_gb_per_s <= 0 || target.multiprocessors == 0) {
+  if (!(target.peak_fp32_gflops > 0) || !(target.peak_gb_per_s > 0) || target.multiprocessors == 0) {
     throw std::invalid_argument("drafts: target '" + target.name +
                                 "' does not say its peak_fp32_gflops, peak_gb_per_s and multiprocessors; take "
                                 "gpu_target(name), or fill them in");

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
@@ -38,6 +39,31 @@ struct Multiprocessor {
   double registers_for_addresses = 24;
   double overlap = 0.75;  ///< share of the other costs that the largest hides, in [0, 1]
 };
+
+/// Throws `std::invalid_argument`, which names `who`, for rates that are not above 0, costs that are not 0 or more, and
+/// an overlap outside [0, 1].
+inline void check(const Multiprocessor& m, const char* who) {
+  require(std::isfinite(m.frequency_hz) && m.frequency_hz > 0, who, "multiprocessor.frequency_hz", m.frequency_hz,
+          "a finite frequency above 0");
+  const auto rate = [who](const char* what, double value) { require(value > 0, who, what, value, "a rate above 0"); };
+  const auto cost = [who](const char* what, double value) {
+    require(std::isfinite(value) && value >= 0, who, what, value, "a finite number of at least 0");
+  };
+  rate("multiprocessor.instructions_per_cycle", m.instructions_per_cycle);
+  rate("multiprocessor.shared_bytes_per_cycle", m.shared_bytes_per_cycle);
+  rate("multiprocessor.transferred_bytes_per_cycle", m.transferred_bytes_per_cycle);
+  rate("multiprocessor.cache_speed", m.cache_speed);
+  cost("multiprocessor.global_latency", m.global_latency);
+  cost("multiprocessor.shared_latency", m.shared_latency);
+  cost("multiprocessor.arithmetic_latency", m.arithmetic_latency);
+  cost("multiprocessor.barrier", m.barrier);
+  cost("multiprocessor.launch", m.launch);
+  cost("multiprocessor.loop_step_instructions", m.loop_step_instructions);
+  cost("multiprocessor.asynchronous_store", m.asynchronous_store);
+  cost("multiprocessor.division_instructions", m.division_instructions);
+  cost("multiprocessor.function_instructions", m.function_instructions);
+  require(m.overlap >= 0 && m.overlap <= 1, who, "multiprocessor.overlap", m.overlap, "a share, 0 to 1");
+}
 
 /// Analyses a GPU nest by levels. In addition to computing and device memory, as in the analyser's printed form, it
 /// considers the instructions and the shared memory of a multiprocessor, and latency that too few warps cannot hide.

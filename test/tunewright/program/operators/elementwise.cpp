@@ -168,9 +168,9 @@ TEST_CASE("whole numbers that a type does not hold are refused; bounds beyond it
   ComputeGraph g;
   const Tensor x = g.input("x", {2}, ScalarType::Int8);
   const Tensor u = g.input("u", {2}, ScalarType::UInt8);
-  CHECK_REFUSES("the factor is 300.000000, no int8", op::scale(g, x, 300));
-  CHECK_REFUSES("the factor is -1.000000, no uint8", op::scale(g, u, -1));
-  CHECK_REFUSES("the padding value is -1.000000, no uint8", op::pad(g, u, {.before = {1}, .after = {0}, .value = -1}));
+  CHECK_REFUSES("the factor is 300, no int8", op::scale(g, x, 300));
+  CHECK_REFUSES("the factor is -1, no uint8", op::scale(g, u, -1));
+  CHECK_REFUSES("the padding value is -1, no uint8", op::pad(g, u, {.before = {1}, .after = {0}, .value = -1}));
   CHECK(g.size() == 2);
   op::scale(g, x, -128);
   op::pad(g, u, {.before = {1}, .after = {0}, .value = 255});
