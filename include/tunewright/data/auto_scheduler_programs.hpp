@@ -132,10 +132,10 @@ TUNEWRIGHT_INLINE void AutoSchedulerPrograms::describe(const AutoSchedulerRecord
 }
 
 TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append_result(const AutoSchedulerRecord& record, Dataset& dataset) {
+  const Task* known = task(record);
   const std::string& key = record.task->workload_key;
   std::optional<std::uint32_t> number = dataset.tasks.find(key);
   if (!number) {  // the class of one that is known would be parsed for nothing
-    const Task* known = task(record);
     number = dataset.task_number({.name = key,
                                   .operator_class = ansor::class_of(key),
                                   .flops = known != nullptr ? known->flops : 0,
