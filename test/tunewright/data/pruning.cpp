@@ -108,14 +108,14 @@ TEST_CASE("shares that are none are refused") {
 }
 
 TEST_CASE("tasks whose work is no amount are refused, and datasets that do not hold together") {
-  data::Dataset data = small_dataset(2, 1, 3);
   for (const double wrong : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    data.tasks[1].flops = wrong;
-    CHECK_THROWS_WITH_AS((void)data::prune(data, {}, Rng(1)), doctest::Contains("'task 1'"), std::invalid_argument);
-    data.tasks[1] = {.name = "task 1", .weight = wrong};
-    CHECK_THROWS_WITH_AS((void)data::prune(data, {}, Rng(1)), doctest::Contains("weight"), std::invalid_argument);
-    data.tasks[1].weight = 1;
+    data::Dataset by_flops = small_dataset(1, 1, 3), by_weight = by_flops;
+    (void)by_flops.task_number({.name = "odd", .flops = wrong});
+    CHECK_THROWS_WITH_AS((void)data::prune(by_flops, {}, Rng(1)), doctest::Contains("'odd'"), std::invalid_argument);
+    (void)by_weight.task_number({.name = "odd", .weight = wrong});
+    CHECK_THROWS_WITH_AS((void)data::prune(by_weight, {}, Rng(1)), doctest::Contains("weight"), std::invalid_argument);
   }
+  data::Dataset data = small_dataset(2, 1, 3);
   data.task[0] = 9;
   CHECK_THROWS_WITH_AS((void)data::prune(data, {}, Rng(1)), doctest::Contains("task 9 of 2"), std::invalid_argument);
 }
