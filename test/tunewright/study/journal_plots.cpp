@@ -168,7 +168,7 @@ TEST_CASE("bad lines are skipped and reported; no journals, nothing to draw and 
   };
   refused({}, {}, "no journals were named");
   refused({folder.file("none.jsonl")}, {}, "there is no journal");
-  refused(journals, {.lines = {{"zero", 0}}}, "line 'zero' is 0.0");
+  refused(journals, {.lines = {{"zero", 0}}}, "line 'zero' is 0;");
   refused(journals, {.peak_gflops = -1}, "peak_gflops is -1");
   refused(journals, {.peak_gb_per_s = std::numeric_limits<double>::infinity()}, "peak_gb_per_s is inf");
   refused(journals, {.max_points = 0}, "max_points is 0");
