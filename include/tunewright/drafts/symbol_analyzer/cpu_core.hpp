@@ -6,6 +6,7 @@
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/drafts/symbol_analyzer/machine_numbers.hpp"
 #include "tunewright/loops/operations.hpp"
 
 namespace tunewright::drafts {
@@ -68,10 +69,8 @@ struct CpuCore {
 inline void check(const CpuCore& core, const char* who) {
   require(std::isfinite(core.frequency_hz) && core.frequency_hz > 0, who, "core.frequency_hz", core.frequency_hz,
           "a finite frequency above 0");
-  const auto rate = [who](const char* what, double value) { require(value > 0, who, what, value, "a rate above 0"); };
-  const auto cost = [who](const char* what, double value) {
-    require(std::isfinite(value) && value >= 0, who, what, value, "a finite number of at least 0");
-  };
+  const auto rate = [who](const char* what, double value) { require_rate(value, who, what); };
+  const auto cost = [who](const char* what, double value) { require_cost(value, who, what); };
   rate("core.vectors_per_cycle", core.vectors_per_cycle);
   rate("core.loads_per_cycle", core.loads_per_cycle);
   rate("core.stores_per_cycle", core.stores_per_cycle);

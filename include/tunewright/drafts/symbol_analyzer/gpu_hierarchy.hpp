@@ -16,6 +16,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
+#include "tunewright/drafts/symbol_analyzer/machine_numbers.hpp"
 #include "tunewright/drafts/symbol_analyzer/statement_footprint.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
 
@@ -45,10 +46,8 @@ struct Multiprocessor {
 inline void check(const Multiprocessor& m, const char* who) {
   require(std::isfinite(m.frequency_hz) && m.frequency_hz > 0, who, "multiprocessor.frequency_hz", m.frequency_hz,
           "a finite frequency above 0");
-  const auto rate = [who](const char* what, double value) { require(value > 0, who, what, value, "a rate above 0"); };
-  const auto cost = [who](const char* what, double value) {
-    require(std::isfinite(value) && value >= 0, who, what, value, "a finite number of at least 0");
-  };
+  const auto rate = [who](const char* what, double value) { require_rate(value, who, what); };
+  const auto cost = [who](const char* what, double value) { require_cost(value, who, what); };
   rate("multiprocessor.instructions_per_cycle", m.instructions_per_cycle);
   rate("multiprocessor.shared_bytes_per_cycle", m.shared_bytes_per_cycle);
   rate("multiprocessor.transferred_bytes_per_cycle", m.transferred_bytes_per_cycle);
