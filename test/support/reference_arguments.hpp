@@ -22,7 +22,7 @@ namespace tunewright::test {
     const reference::Array& array = inputs[layout.tensor];
     std::vector<double> row_major(array.size());
     for (std::size_t i = 0; i < row_major.size(); ++i) row_major[i] = array.get(i);
-    codegen::pack<double>(layout, array.shape(), row_major.data(), values.data());
+    codegen::pack<double>(layout, row_major.data(), values.data());
   }
   return arguments;
 }
@@ -34,7 +34,7 @@ namespace tunewright::test {
   for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
     const loops::Buffer& layout = kernel.buffers[b].layout;
     if (layout.role != loops::BufferRole::Output) continue;
-    reference::Array actual(layout.type, layout.shape);
+    reference::Array actual(layout.type, expected[layout.tensor].shape());
     for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
     if (!reference::compare(actual, expected[layout.tensor], reference::tolerance_for(graph, layout.tensor)).passed)
       return false;

@@ -43,10 +43,11 @@ struct Kernel {
   bool uses_tile_registers = false;    ///< of AMX, which a process must request from Linux first
 };
 
-/// Copies a row-major tensor into the packed layout of a kernel; elements outside the tensor become zero. `T` must have
-/// the size of `layout.type`. `tensor_shape` is that of the whole tensor. Cost: one pass over the packed buffer.
+/// Copies a whole row-major tensor into the packed layout of a kernel; elements outside the tensor become zero. `T`
+/// must have the size of `layout.type`. Cost: one pass over the packed buffer.
 template <class T>
-void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_shape, const T* row_major, T* packed) {
+void pack(const loops::Buffer& layout, const T* row_major, T* packed) {
+  const std::vector<std::int64_t>& tensor_shape = layout.shape;
   std::vector<loops::PackedDimension> pieces = layout.packing;
   if (pieces.empty()) {
     for (std::uint32_t d = 0; d < layout.shape.size(); ++d) pieces.push_back({d, 1, layout.shape[d]});
@@ -88,11 +89,8 @@ void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_s
 }
 
 /// The same for the bytes of tensors, of whatever type.
-inline void pack_bytes(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_shape,
-                       const void* row_major, void* packed) {
-  const auto copy = [&]<class T>(T) {
-    pack(layout, tensor_shape, static_cast<const T*>(row_major), static_cast<T*>(packed));
-  };
+inline void pack_bytes(const loops::Buffer& layout, const void* row_major, void* packed) {
+  const auto copy = [&]<class T>(T) { pack(layout, static_cast<const T*>(row_major), static_cast<T*>(packed)); };
   switch (program::size_in_bytes(layout.type)) {
     case 1: return copy(std::uint8_t{});
     case 2: return copy(std::uint16_t{});

@@ -93,8 +93,7 @@ TUNEWRIGHT_INLINE const SchedulePlan& ScheduleSummarizer::plan_of(const schedule
 
 TUNEWRIGHT_INLINE bool ScheduleSummarizer::is_of(const SchedulePlan& plan, const schedule::Schedule& candidate) const {
   const std::span<const std::uint64_t> words = signature_.words();
-  return plan.state.graph == candidate.graph &&
-         std::equal(words.begin(), words.end(), plan.words.begin(), plan.words.end());
+  return plan.graph == candidate.graph && std::equal(words.begin(), words.end(), plan.words.begin(), plan.words.end());
 }
 
 }  // namespace tunewright::loops

@@ -173,7 +173,7 @@ TUNEWRIGHT_INLINE std::vector<std::vector<double>> SimtCheck::arguments_of(const
       if (buffer.role == loops::BufferRole::Output || input.tensor != buffer.tensor) continue;
       std::vector<double> plain(static_cast<std::size_t>(checked_elements(input.shape)));
       for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = sandbox::element(input.type, input.bytes.data(), i);
-      codegen::pack<double>(buffer, input.shape, plain.data(), values.data());
+      codegen::pack<double>(buffer, plain.data(), values.data());
     }
   }
   return arguments;

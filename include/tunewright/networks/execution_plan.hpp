@@ -196,7 +196,7 @@ TUNEWRIGHT_INLINE void pack_constant(const loops::Buffer& layout, const referenc
     std::memcpy(packed, values.data(), values.size_in_bytes());
     return;
   }
-  codegen::pack_bytes(layout, layout.shape, values.data(), packed);
+  codegen::pack_bytes(layout, values.data(), packed);
 }
 
 }  // namespace tunewright::networks

@@ -12,7 +12,7 @@
 namespace tunewright::schedule {
 
 /// Applies one step. Throws `ScheduleError` if the step is illegal; the state is then unusable. Cost: a few hundred
-/// nanoseconds; steps that create stages copy an operator.
+/// nanoseconds; steps that create stages copy an operator, `MergeAxes` all of them.
 void apply(State& state, const Step& step);
 
 }  // namespace tunewright::schedule

@@ -110,6 +110,7 @@ class ScheduleBuilder {
   }
   TensorId rfactor(TensorId stage, IterId iter) { return append_stage(Rfactor{stage, iter}); }
   void permute_axes(TensorId stage, std::vector<IterId> axes) { append(PermuteAxes{stage, std::move(axes)}); }
+  void merge_axes() { append(MergeAxes{}); }
   void pack(TensorId tensor, TensorId consumer) { append(Pack{tensor, consumer}); }
 
   void pad(TensorId stage, std::vector<std::int64_t> multiples) { append(Pad{stage, std::move(multiples)}); }

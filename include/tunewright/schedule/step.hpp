@@ -194,10 +194,16 @@ struct PermuteAxes {
   bool operator==(const PermuteAxes&) const = default;
 };
 
+/// Replaces the program by `program::merge_axes` of it, before any other step: its tensors have fewer axes then, in the
+/// same memory.
+struct MergeAxes {
+  bool operator==(const MergeAxes&) const = default;
+};
+
 /// Add new primitives at the end: hashes of candidates use the position in this list.
 using Step =
     std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite, CacheRead,
-                 Rfactor, Pack, Tensorize, FollowFusedSplit, TransformLayout, Pipeline, Pad, PermuteAxes>;
+                 Rfactor, Pack, Tensorize, FollowFusedSplit, TransformLayout, Pipeline, Pad, PermuteAxes, MergeAxes>;
 
 /// The kind of error of a step.
 enum class ScheduleFault : std::uint8_t {
@@ -278,6 +284,8 @@ auto describe(AnyStep& step, const F& f) {
           return f("arrange", s.stage, s.orders, s.paddings, s.order, s.padding);
         else if constexpr (std::is_same_v<S, PermuteAxes>)
           return f("permute_axes", s.stage, s.axes);
+        else if constexpr (std::is_same_v<S, MergeAxes>)
+          return f("merge_axes");
         else
           return f("pipeline", s.stage, s.iter, s.choices, s.selected);
       },

@@ -18,14 +18,14 @@ struct TilingRules {
 /// Multi-level tiling with fusion, write and read caches, factored reductions, compute locations, and parallel,
 /// vectorized and unrolled loops on CPUs; blocks, threads, shared memory and cross-thread reductions on GPUs.
 ///
-/// Deviates from Ansor on CPUs: the loops of the innermost tile are always unrolled and vectorized, and drawn such that
-/// the tile fits the register file and keeps the multiply-add units busy, half of the draws with the whole reduction
-/// inside; factors need not divide (the last register tile has the remaining rows; at most an eighth of other tiles is
-/// idle); a stage with an elementwise reader is always fused with it; operands may be copied to a separate tile;
-/// constants are packed in loop order; another axis than the last one is computed in vectors where that fills the lanes
-/// or saves transposing a larger operand; rows that are reduced and then used (softmax, layer norm) are computed in one
-/// loop over rows; reductions of large data over an axis that is not the last may read it in streams. On GPUs: see the
-/// rules in `tiling::gpu` and `decisions/block_tile.hpp`.
+/// Deviates from Ansor on CPUs: axes that all operators visit as one are merged first; the loops of the innermost tile
+/// are always unrolled and vectorized, and drawn such that the tile fits the register file and keeps the multiply-add
+/// units busy, half of the draws with the whole reduction inside; factors need not divide (the last register tile has
+/// the remaining rows; at most an eighth of other tiles is idle); a stage with an elementwise reader is always fused
+/// with it; operands may be copied to a separate tile; constants are packed in loop order; another axis than the last
+/// one is computed in vectors where that fills the lanes or saves transposing a larger operand; rows that are reduced
+/// and then used (softmax, layer norm) are computed in one loop over rows; reductions of large data over an axis that
+/// is not the last may read it in streams. On GPUs: see the rules in `tiling::gpu` and `decisions/block_tile.hpp`.
 using MultiLevelTiling = SketchSpace<TilingRules>;
 
 }  // namespace tunewright::spaces
@@ -47,11 +47,12 @@ using MultiLevelTiling = SketchSpace<TilingRules>;
 
 namespace tunewright::spaces {
 
-/// Ansor's sketches for CPUs, plus inlining of costly elementwise stages and of padding, copies of operands that stay
-/// in cache, constants packed ahead of time, tensor instructions if the target has them, rows that one thread reduces
-/// and uses, sums with another axis than the last one in vectors, and reductions that read in long streams.
+/// Ansor's sketches for CPUs, plus merged axes, inlining of costly elementwise stages and of padding, copies of
+/// operands that stay in cache, constants packed ahead of time, tensor instructions if the target has them, rows that
+/// one thread reduces and uses, sums with another axis than the last one in vectors, and reductions that read in long
+/// streams.
 using CpuTilingRules =
-    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
+    RuleSketches<tiling::MergeAxes, tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
                  tiling::MayInlinePadding, tiling::GoByRows, tiling::ComputeInRow, tiling::TensorizeProducts,
                  tiling::AddRfactor, tiling::ReduceInLanes, tiling::AddTransposedCacheWrite, tiling::AddCacheWrite,
                  tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling, tiling::ReduceInStreams,

@@ -17,6 +17,13 @@
 /// at each stage, and every rule that applies adds its derivations (Zheng et al., Ansor, OSDI 2020, section 4.1).
 namespace tunewright::spaces::tiling {
 
+/// First of all, makes one axis of those that all operators visit as one, so that tiles cross the ends of rows, say of
+/// an image in a 1x1 convolution. Not in Ansor.
+struct MergeAxes {
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId, const Target&) const;
+  void apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const;
+};
+
 /// Inputs and constants have no loops.
 struct SkipSource {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
@@ -96,11 +103,22 @@ struct ScheduleSimply {
 #if TUNEWRIGHT_DEFINES(spaces)
 
 #include "tunewright/program/analysis.hpp"
+#include "tunewright/program/merge_axes.hpp"
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/tiling/add_rfactor.hpp"
 #include "tunewright/spaces/tiling/transformations.hpp"
 
 namespace tunewright::spaces::tiling {
+
+TUNEWRIGHT_INLINE Answer MergeAxes::meets(const Derivation& d, TensorId, const Target&) const {
+  const bool is_first = d.builder.schedule().steps.empty();
+  return is_first && program::merge_axes(*d.builder.state().graph) ? Answer::ApplyAndSkipRest : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE void MergeAxes::apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const {
+  d.builder.merge_axes();
+  out.push_back(std::move(d));
+}
 
 TUNEWRIGHT_INLINE Answer SkipSource::meets(const Derivation& d, TensorId id, const Target&) const {
   return d.builder.state().stages[id].is_source() ? Answer::ApplyAndSkipRest : Answer::Skip;

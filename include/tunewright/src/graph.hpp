@@ -20,6 +20,7 @@
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/graph_json.hpp"
 #include "tunewright/program/index_expr.hpp"
+#include "tunewright/program/merge_axes.hpp"
 #include "tunewright/program/operators/attention.hpp"
 #include "tunewright/program/operators/batch_matmul.hpp"
 #include "tunewright/program/operators/checks.hpp"

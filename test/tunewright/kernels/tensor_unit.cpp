@@ -220,7 +220,7 @@ struct Expected {
     for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
       const loops::Buffer& layout = kernel.buffers[b].layout;
       if (layout.role != loops::BufferRole::Output) continue;
-      reference::Array actual(layout.type, layout.shape);
+      reference::Array actual(layout.type, tensors[layout.tensor].shape());
       for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
       const auto result =
           reference::compare(actual, tensors[layout.tensor], reference::tolerance_for(graph, layout.tensor));

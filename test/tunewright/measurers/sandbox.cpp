@@ -552,7 +552,10 @@ TEST_CASE("kernels that do not fit the task are refused without running") {
   CHECK(refusal(wrong) == Failure{Fault::InvalidSchedule, "buffer 'A' (tensor 9) is no input of the task"});
   wrong = kernel(add);
   wrong.buffers[0].layout.shape = {10, 100};
-  CHECK(refusal(wrong).fault == Fault::InvalidSchedule);
+  CHECK(refusal(wrong) ==
+        Failure{Fault::InvalidSchedule, "buffer 'A' (tensor 0) does not have as many elements as the tensor"});
+  wrong.buffers[0].layout.shape = {-10, 100};
+  CHECK(refusal(wrong).detail.find("a negative extent") != std::string::npos);
   wrong = kernel(add);
   wrong.buffers.erase(wrong.buffers.begin() + 2);
   CHECK(refusal(wrong) == Failure{Fault::InvalidSchedule, "the kernel has 0 outputs, the task 1"});

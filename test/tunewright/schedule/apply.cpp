@@ -287,6 +287,24 @@ TEST_CASE("permute_axes") {
         "already_scheduled");
 }
 
+TEST_CASE("merge_axes") {
+  auto g = std::make_shared<program::ComputeGraph>();
+  program::operators::relu(*g, g->input("A", {3, 4}));
+  const auto after_of = [&](std::vector<Step> steps) {
+    State state = initial_state(g);
+    for (const Step& step : steps) schedule::apply(state, step);
+    return state;
+  };
+  const State state = after_of({MergeAxes{}, Split{1, 0, {5}}});
+  CHECK(state.stages[0].op->shape() == std::vector<std::int64_t>{12});
+  CHECK(state.graph->op(1).shape() == std::vector<std::int64_t>{12});
+  CHECK(state.stages[1].order == Iters{1, 2});
+  CHECK(iterator_name(state.stages[1], 1) == "i0@i1.0");
+  CHECK(test::fault_of([&] { after_of({Split{1, 0, {2}}, MergeAxes{}}); }) == "already_scheduled");
+  CHECK(test::fault_of([&] { after_of({MergeAxes{}, MergeAxes{}}); }) == "already_scheduled");
+  CHECK(fault({MergeAxes{}}) == "unsupported");  // a product
+}
+
 TEST_CASE("arrange") {
   const TransformLayout transposed{2, {{0, 1}, {1, 0}}, {0, 4}, 1, 1};
   CHECK(after({transposed}).layouts == std::vector<TransformLayout>{transposed});

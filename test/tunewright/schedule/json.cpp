@@ -31,7 +31,8 @@ TEST_CASE("every step survives the round trip") {
       TransformLayout{5, {{0, 1}, {1, 0}}, {0, 4}, 1, 0},
       Pipeline{5, 6, {{1, false}, {3, true}}, 1},
       Pad{5, {16, 16, 1}},
-      PermuteAxes{5, {1, 0}}};
+      PermuteAxes{5, {1, 0}},
+      MergeAxes{}};
   REQUIRE(steps.size() == std::variant_size_v<Step>);
   CHECK(steps_from_json(to_json(steps)) == steps);
   const auto written = [&steps](std::size_t step) { return to_json({steps[step]}); };

@@ -28,7 +28,8 @@ TEST_CASE("every primitive has a tag of its own and names all its fields") {
                                                          {TransformLayout{}, 5},
                                                          {Pipeline{}, 4},
                                                          {Pad{}, 2},
-                                                         {PermuteAxes{}, 2}};
+                                                         {PermuteAxes{}, 2},
+                                                         {MergeAxes{}, 0}};
   CHECK(fields.size() == std::variant_size_v<Step>);
   std::set<std::string> tags;
   for (auto [step, count] : fields) {

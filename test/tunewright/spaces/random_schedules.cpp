@@ -42,7 +42,7 @@ std::vector<std::vector<double>> arguments_of(const loops::LoopNest& nest, const
       const reference::Array& tensor = inputs[buffer.tensor];
       std::vector<double> plain(tensor.size());
       for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = tensor.get(i);
-      codegen::pack<double>(buffer, tensor.shape(), plain.data(), values.data());
+      codegen::pack<double>(buffer, plain.data(), values.data());
     }
     arguments.push_back(std::move(values));
   }
@@ -62,7 +62,7 @@ std::string wrong(const loops::LoopNest& nest, const Run& run, const program::Co
   for (std::size_t a = 0; a < nest.arguments.size(); ++a) {
     const loops::Buffer& buffer = nest.buffers[nest.arguments[a]];
     if (buffer.role != loops::BufferRole::Output) continue;
-    reference::Array found(buffer.type, buffer.shape);
+    reference::Array found(buffer.type, expected[buffer.tensor].shape());
     for (std::size_t i = 0; i < found.size(); ++i) found.set(i, arguments[a][i]);
     const auto result =
         reference::compare(found, expected[buffer.tensor], reference::tolerance_for(graph, buffer.tensor));

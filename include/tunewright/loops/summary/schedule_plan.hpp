@@ -79,6 +79,7 @@ struct SchedulePlan {
     }
   };
 
+  std::shared_ptr<const program::ComputeGraph> graph;  ///< of the schedules; that of `state` may have merged axes
   schedule::State state;
   std::vector<std::uint64_t> words;               ///< of the signature
   std::unique_ptr<SchedulePlan> next;             ///< another plan whose signature has the same hash
@@ -142,7 +143,8 @@ TUNEWRIGHT_INLINE std::unique_ptr<SchedulePlan> SchedulePlan::of(const schedule:
 }
 
 TUNEWRIGHT_INLINE bool SchedulePlan::make(const schedule::Schedule& candidate, const ScheduleSignature& signature) {
-  state = schedule::initial_state(candidate.graph);
+  graph = candidate.graph;
+  state = schedule::initial_state(graph);
   std::vector<std::vector<std::uint32_t>> made_by;  // by stage: the steps that created its relations
   std::vector<std::uint32_t> limits;                // by stage
   std::uint32_t limited = 0;

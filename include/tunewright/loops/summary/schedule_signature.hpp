@@ -32,7 +32,7 @@ class ScheduleSignature {
   /// Calls `f` with the step's value. Faster than `std::visit`, which calls through a table and so prevents inlining.
   template <class F>
   [[gnu::always_inline]] static auto of_step(const schedule::Step& step, const F& f) {
-    static_assert(std::variant_size_v<schedule::Step> == 17);
+    static_assert(std::variant_size_v<schedule::Step> == 18);
     switch (step.index()) {
       case 0: return f(*std::get_if<0>(&step));
       case 1: return f(*std::get_if<1>(&step));
@@ -50,7 +50,8 @@ class ScheduleSignature {
       case 13: return f(*std::get_if<13>(&step));
       case 14: return f(*std::get_if<14>(&step));
       case 15: return f(*std::get_if<15>(&step));
-      default: return f(std::get<16>(step));
+      case 16: return f(*std::get_if<16>(&step));
+      default: return f(std::get<17>(step));
     }
   }
 
@@ -147,6 +148,8 @@ class ScheduleSignature {
       const bool fits = words_.put_step(kind, s.stage, s.axes.size());
       words_.put_all(s.axes);
       return fits;
+    } else if constexpr (std::is_same_v<S, MergeAxes>) {
+      return words_.put_step(kind, 0);
     } else {
       static_assert(std::is_same_v<S, TransformLayout>);
       return words_.put_step(kind, s.stage);

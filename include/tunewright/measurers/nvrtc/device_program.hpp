@@ -122,7 +122,7 @@ TUNEWRIGHT_INLINE CUdeviceptr DeviceProgram::address(const codegen::KernelBuffer
         if (layout.packing.empty()) return input->memory.data();
         Packed& made = packed_.emplace_back(Packed{DeviceMemory(*driver_, "packed " + input->view.name, buffer.bytes()),
                                                    std::vector<char>(buffer.bytes())});
-        codegen::pack_bytes(layout, input->view.shape, input->view.bytes.data(), made.contents.data());
+        codegen::pack_bytes(layout, input->view.bytes.data(), made.contents.data());
         return made.memory.data();
       }
       break;

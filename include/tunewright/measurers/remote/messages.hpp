@@ -20,7 +20,7 @@ namespace tunewright::measurers::remote {
 
 /// Version of frames and messages. Both ends must have the same; the first field of `Hello` is the version in all
 /// versions.
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 
 /// The machine on which a worker runs kernels.
 struct Device {

@@ -297,7 +297,7 @@ TUNEWRIGHT_INLINE std::shared_ptr<const GuardedBuffer> Child::packed(const Input
     }
   }
   auto memory = std::make_shared<GuardedBuffer>("packed " + input.name, buffer.bytes());
-  codegen::pack_bytes(layout, input.shape, row_major.data(), memory->data());
+  codegen::pack_bytes(layout, row_major.data(), memory->data());
   memory->make_read_only();
   packed_bytes_ += memory->bytes();
   packed_.push_back({layout.tensor, layout.shape, layout.packing, memory});

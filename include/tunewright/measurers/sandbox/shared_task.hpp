@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
 #include "tunewright/measurers/sandbox/wire.hpp"
@@ -30,7 +32,7 @@ class SharedTask {
   struct Tensor {
     program::TensorId id;
     program::ScalarType type;
-    std::vector<std::int64_t> shape;
+    std::int64_t elements;
     bool output;
   };
   sandbox::Descriptor memory_;
@@ -50,10 +52,10 @@ TUNEWRIGHT_INLINE SharedTask::SharedTask(const TaskData& data) {
   sandbox::put(writer, data);
   bytes_ = writer.bytes().size();
   memory_ = sandbox::share(writer.bytes());
-  for (const TensorContents& input : data.inputs) tensors_.push_back({input.tensor, input.type, input.shape, false});
-  for (const ExpectedOutput& output : data.outputs) {
-    tensors_.push_back({output.tensor, output.type, output.shape, true});
-  }
+  for (const TensorContents& input : data.inputs)
+    tensors_.push_back({input.tensor, input.type, checked_elements(input.shape), false});
+  for (const ExpectedOutput& output : data.outputs)
+    tensors_.push_back({output.tensor, output.type, checked_elements(output.shape), true});
 }
 
 TUNEWRIGHT_INLINE std::string SharedTask::objection(const codegen::Kernel& kernel) const {
@@ -74,7 +76,12 @@ TUNEWRIGHT_INLINE std::string SharedTask::objection(const codegen::Kernel& kerne
     if (!layout.packing.empty() && layout.role != loops::BufferRole::Constant) {
       return which + " is packed, which only constants may be";
     }
-    if (layout.packing.empty() && layout.shape != known->shape) return which + " does not have the tensor's shape";
+    try {  // shapes differ if the schedule merges axes
+      if (checked_elements(layout.shape, which) != known->elements)
+        return which + " does not have as many elements as the tensor";
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
     outputs += output ? 1 : 0;
   }
   const auto wanted = static_cast<std::size_t>(

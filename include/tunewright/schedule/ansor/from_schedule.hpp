@@ -76,7 +76,7 @@ class Export {
 
 /// Converts a schedule to the steps of a log. `to_schedule` converts them back to a schedule that lowers to the same
 /// program, except for steps without a counterpart, which are left out: packing, layouts, pipelining, padding, tensor
-/// instructions, and orders of axes, without which later steps of that stage name other axes. Throws
+/// instructions, and merged axes and orders of axes, without which later steps name other axes. Throws
 /// `schedule::ScheduleError` for a schedule that does not replay.
 /// Cost: that of replaying.
 [[nodiscard]] inline std::vector<Step> from_schedule(const schedule::Schedule& schedule) {

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "tunewright/program/merge_axes.hpp"
 #include "tunewright/schedule/state.hpp"
 
 /// Semantics of steps that create and move stages.
@@ -80,6 +82,16 @@ inline void apply_step(State& state, const CacheRead& s) {
   consumer.op = std::make_shared<const Operator>(std::move(redirected));
   Operator copy = copy_operator(source.op->name + "." + std::string(schedule::name(s.scope)), *source.op, s.tensor);
   add_stage(state, std::make_shared<const Operator>(std::move(copy)), s.scope, s.consumer);
+}
+
+inline void apply_step(State& state, const MergeAxes&) {
+  if (!state.factors_end.empty())
+    throw ScheduleError(ScheduleFault::AlreadyScheduled, "merge_axes changes all stages and must be the first step");
+  std::optional<ComputeGraph> merged = program::merge_axes(*state.graph);
+  if (!merged)
+    throw ScheduleError(ScheduleFault::Unsupported,
+                        "this program has no two axes that all its operators visit as one; leave merge_axes out");
+  state = initial_state(std::make_shared<const ComputeGraph>(*std::move(merged)));
 }
 
 inline void apply_step(State& state, const PermuteAxes& s) {
