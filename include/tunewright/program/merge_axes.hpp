@@ -27,7 +27,6 @@ namespace tunewright::program {
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>

@@ -551,7 +551,7 @@ TEST_CASE("kernels that do not fit the task are refused without running") {
   wrong.buffers[0].layout.tensor = 9;
   CHECK(refusal(wrong) == Failure{Fault::InvalidSchedule, "buffer 'A' (tensor 9) is no input of the task"});
   wrong = kernel(add);
-  wrong.buffers[0].layout.shape = {10, 100};
+  wrong.buffers[0].layout.shape = {10, 101};
   CHECK(refusal(wrong) ==
         Failure{Fault::InvalidSchedule, "buffer 'A' (tensor 0) does not have as many elements as the tensor"});
   wrong.buffers[0].layout.shape = {-10, 100};
