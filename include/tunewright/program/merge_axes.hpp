@@ -198,18 +198,17 @@ TUNEWRIGHT_INLINE Operator AxisMerger::merged(TensorId id) const {
     }
   }
   if (!op.body) return result;
-  const auto range_of = [&](Var var) { return Range{0, result.axes[var].extent - 1}; };
-  result.body = rewrite(op.body, [&](const Expr& node) -> Expr {
-    if (node->op != Op::Index && node->op != Op::Load) return {};
-    ExprNode copy = *node;
-    const auto value_of = [&](Var var) -> const IndexExpr& { return value[var]; };
-    copy.index = node->index.substitute(value_of, range_of);
-    copy.indices.clear();
+  const Expr body = substitute_indices(
+      op.body, [&](Var var) -> const IndexExpr& { return value[var]; },
+      [&](Var var) { return Range{0, result.axes[var].extent - 1}; });
+  result.body = rewrite(body, [&](const Expr& node) -> Expr {
+    if (node->op != Op::Load) return {};
+    std::vector<IndexExpr> indices;
     for (std::size_t d = 0; d < node->indices.size(); ++d) {
       const Place& place = places_[node->tensor][d];
-      if (place.is_kept && !place.continues) copy.indices.push_back(node->indices[d].substitute(value_of, range_of));
+      if (place.is_kept && !place.continues) indices.push_back(node->indices[d]);
     }
-    return make_expr(std::move(copy));
+    return load(node->tensor, node->type, std::move(indices));
   });
   return result;
 }

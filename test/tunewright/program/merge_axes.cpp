@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,10 +13,8 @@
 #include "tunewright/program/operators/batch_matmul.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
-#include "tunewright/program/operators/layout.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/softmax.hpp"
-#include "tunewright/reference/compare.hpp"
 #include "tunewright/reference/evaluate.hpp"
 #include "tunewright/reference/random_inputs.hpp"
 
@@ -75,26 +72,20 @@ TEST_CASE("rows that are skipped, shifted, transposed or used alone stay apart")
   operators::batch_matmul(attention, q, k);
   CHECK(merged_shapes(attention).empty());
 
-  ComputeGraph transposed;
-  const Tensor x = transposed.input("x", {4, 5});
-  transposed.compute("y", {{"i", 5}, {"j", 4}}, [&](auto i) { return x(i[1], i[0]); });
-  CHECK(merged_shapes(transposed).empty());
-
-  ComputeGraph diagonal;
-  const Tensor square = diagonal.input("square", {4, 4});
-  diagonal.compute("y", {{"i", 4}, {"j", 4}}, [&](auto i) { return square(i[0], i[1]) + square(i[0], i[0]); });
-  CHECK(merged_shapes(diagonal).empty());
-
-  ComputeGraph part;
-  const Tensor larger = part.input("larger", {4, 6});
-  part.compute("y", {{"i", 4}, {"j", 5}}, [&](auto i) { return larger(i[0], i[1]); });
-  CHECK(merged_shapes(part).empty());
-
-  ComputeGraph numbered;
-  const Tensor z = numbered.input("z", {4, 6});
-  numbered.compute("y", {{"i", 4}, {"j", 6}},
-                   [&](auto i) { return select(index_value(i[1]) < index_value(IndexExpr(3)), z(i[0], i[1]), 0.0); });
-  CHECK(merged_shapes(numbered).empty());
+  const auto merged_with = [](const Shape& read, std::int64_t rows, std::int64_t columns, const auto& body) {
+    ComputeGraph graph;
+    const Tensor x = graph.input("x", read);
+    graph.compute("y", {{"i", rows}, {"j", columns}}, [&](auto i) { return body(x, i); });
+    return merged_shapes(graph);
+  };
+  // What they have in common merges where nothing keeps it apart.
+  CHECK(merged_with({4, 5}, 4, 5, [](auto x, auto i) { return x(i[0], i[1]); }) == std::vector<Shape>{{20}, {20}});
+  CHECK(merged_with({4, 5}, 5, 4, [](auto x, auto i) { return x(i[1], i[0]); }).empty());
+  CHECK(merged_with({4, 4}, 4, 4, [](auto x, auto i) { return x(i[0], i[1]) + x(i[0], i[0]); }).empty());
+  CHECK(merged_with({4, 6}, 4, 5, [](auto x, auto i) { return x(i[0], i[1]); }).empty());  // a part of each row
+  CHECK(merged_with({4, 6}, 4, 6, [](auto x, auto i) {
+          return select(index_value(i[1]) < index_value(IndexExpr(3)), x(i[0], i[1]), 0.0);
+        }).empty());
 }
 
 TEST_CASE("all readers decide together") {
