@@ -20,6 +20,7 @@
 #include "tunewright/loops/explain.hpp"
 #include "tunewright/loops/interpret.hpp"
 #include "tunewright/loops/partition.hpp"
+#include "tunewright/loops/print.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/schedule/json.hpp"

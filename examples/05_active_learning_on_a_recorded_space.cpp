@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/data/read_table.hpp"
 #include "tunewright/features/knobs.hpp"
 #include "tunewright/models/gbdt.hpp"

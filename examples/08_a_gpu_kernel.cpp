@@ -25,6 +25,8 @@
 #include "tunewright/loops/device.hpp"
 #include "tunewright/loops/explain.hpp"
 #include "tunewright/loops/interpret.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/print.hpp"
 #include "tunewright/loops/simt.hpp"
 #include "tunewright/measurers/nvrtc.hpp"
 #include "tunewright/measurers/simulated.hpp"

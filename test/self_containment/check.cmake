@@ -45,7 +45,7 @@ else()
   endforeach()
   string(APPEND source "#include \"${HEADER}\"\n")
   if(COMPILER_ID STREQUAL "GNU")
-    list(APPEND flags -fmax-errors=1)
+    list(APPEND flags -Wfatal-errors)  # -fmax-errors=1 would stop at the second error, after the instantiations
     string(APPEND source "static_assert(false, \"the header compiles alone\");\n")
   endif()
   file(WRITE "${STAMP}.cpp" "${source}")

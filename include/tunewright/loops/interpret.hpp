@@ -24,7 +24,7 @@ class Interpreter : public LoopState {
  public:
   Interpreter(const LoopNest& nest, std::vector<std::vector<double>>& arguments);
 
-  void run() { run(nest_.body); }
+  void run();
 
   // The interface for statements.
 
@@ -34,26 +34,17 @@ class Interpreter : public LoopState {
  private:
   std::size_t stored(const program::Operator& op, const Place& place, std::size_t offset, const char* verb) const;
 
-  void run(const Statement& s) { prepared_.try_emplace(&s, nest_, s).first->second.run(*this); }
-
+  void run(const Body& body);
+  void run(const Statement& s);
   void run(const Loop& loop);
-
   void run(const Allocate& allocate);
-
-  void run(const Branch& branch) { run(holds(branch.conditions) ? branch.then : branch.otherwise); }
-
+  void run(const Branch& branch);
   void run(const Barrier&);
-
   void run(const CrossThreadReduction&);
-
   void run(const CommitCopies&) { refuse_copies(); }
   void run(const WaitForCopies&) { refuse_copies(); }
   void run(const WaitForProducts&) {}  // products are complete after they have run
   [[noreturn]] void refuse_copies() const;
-
-  void run(const Body& body) {
-    for (const Node& node : body) std::visit([&](const auto& content) { run(content); }, node.content);
-  }
 
   std::vector<std::vector<double>*> storage_;
   std::vector<std::vector<bool>> written_;
@@ -71,15 +62,15 @@ class Interpreter : public LoopState {
 ///
 /// Throws `std::invalid_argument` for wrong arguments, and `InterpretError` for an access outside a window or a read of
 /// an unwritten element. Cost: about a tenth of a microsecond per operation of a body; meant for small extents.
-inline void interpret(const LoopNest& nest, std::vector<std::vector<double>>& arguments) {
-  detail::Interpreter(nest, arguments).run();
-}
+void interpret(const LoopNest& nest, std::vector<std::vector<double>>& arguments);
 
 }  // namespace tunewright::loops
 
 #if TUNEWRIGHT_DEFINES(loops)
 
-namespace tunewright::loops::detail {
+namespace tunewright::loops {
+
+namespace detail {
 
 TUNEWRIGHT_INLINE Interpreter::Interpreter(const LoopNest& nest, std::vector<std::vector<double>>& arguments)
     : LoopState(nest), storage_(nest.buffers.size()), written_(nest.buffers.size()) {
@@ -90,6 +81,8 @@ TUNEWRIGHT_INLINE Interpreter::Interpreter(const LoopNest& nest, std::vector<std
     written_[id].assign(arguments[a].size(), nest.buffers[id].role != BufferRole::Output);
   }
 }
+
+TUNEWRIGHT_INLINE void Interpreter::run() { run(nest_.body); }
 
 TUNEWRIGHT_INLINE double Interpreter::read(const program::Operator& op, const Place& place, std::size_t offset) const {
   const std::size_t at = stored(op, place, offset, "reads");
@@ -121,6 +114,18 @@ TUNEWRIGHT_INLINE std::size_t Interpreter::stored(const program::Operator& op, c
              std::to_string(storage->size()) + " elements");
   }
   return offset;
+}
+
+TUNEWRIGHT_INLINE void Interpreter::run(const Body& body) {
+  for (const Node& node : body) std::visit([&](const auto& content) { run(content); }, node.content);
+}
+
+TUNEWRIGHT_INLINE void Interpreter::run(const Statement& s) {
+  prepared_.try_emplace(&s, nest_, s).first->second.run(*this);
+}
+
+TUNEWRIGHT_INLINE void Interpreter::run(const Branch& branch) {
+  run(holds(branch.conditions) ? branch.then : branch.otherwise);
 }
 
 TUNEWRIGHT_INLINE void Interpreter::run(const Loop& loop) {
@@ -156,6 +161,12 @@ TUNEWRIGHT_INLINE void Interpreter::refuse_copies() const {
                        "loop nest '" + nest_.name + "' copies asynchronously; run_simt knows what that means");
 }
 
-}  // namespace tunewright::loops::detail
+}  // namespace detail
+
+TUNEWRIGHT_INLINE void interpret(const LoopNest& nest, std::vector<std::vector<double>>& arguments) {
+  detail::Interpreter(nest, arguments).run();
+}
+
+}  // namespace tunewright::loops
 
 #endif

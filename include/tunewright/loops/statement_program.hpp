@@ -59,9 +59,7 @@ class LoopState {
  public:
   explicit LoopState(const LoopNest& nest) : nest_(nest), values_(nest.variables.size(), 0) {}
 
-  [[nodiscard]] std::int64_t value(const IndexExpr& e) const {
-    return e.evaluate([this](Var var) { return values_[var]; });
-  }
+  [[nodiscard]] std::int64_t value(const IndexExpr& e) const;
   [[nodiscard]] bool holds(std::span<const Guard> guards) const;
   [[noreturn]] void fail(AccessFault fault, const program::Operator& op, const std::string& what) const;
   /// Offset of the element that `op` accesses; throws if it is outside the window.
@@ -195,6 +193,10 @@ TUNEWRIGHT_INLINE Place place_of(const LoopNest& nest, BufferId id, std::vector<
   }
   place.offset = flatten(buffer, physical_indices(nest, buffer, std::move(coordinates)));
   return place;
+}
+
+TUNEWRIGHT_INLINE std::int64_t LoopState::value(const IndexExpr& e) const {
+  return e.evaluate([this](Var var) { return values_[var]; });
 }
 
 TUNEWRIGHT_INLINE bool LoopState::holds(std::span<const Guard> guards) const {
