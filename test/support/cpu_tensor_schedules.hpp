@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
 
 /// Matrix products by tensor instructions of CPUs, lowered.
 namespace tunewright::test {
@@ -36,14 +38,15 @@ inline loops::LoopNest tile_product(std::int64_t rows, Columns columns) {
 }
 
 /// `rows`, eight at a time, of `columns` columns, 64 terms, of bytes of `type` by such with a sign.
-inline loops::LoopNest row_product(program::ScalarType type, std::int64_t rows = 8, std::int64_t columns = 16) {
+inline loops::LoopNest row_product(program::ScalarType type, std::int64_t rows = 8, std::int64_t columns = 16,
+                                   const std::string& intrinsic = "avx512_vnni") {
   using namespace schedule;
   Schedule config{
       program::operators::matmul_graph(
           {.m = rows, .n = columns, .k = 64, .constant_b = true, .type = type, .type_b = program::ScalarType::Int8}),
-      {Split{2, 0, {8}}, Split{2, 1, {16}}, Split{2, 2, {4}}, Reorder{2, {3, 5, 7, 4, 6, 8}},
+      {Split{2, 0, {8}}, Split{2, 1, {find_intrinsic(intrinsic)->n}}, Split{2, 2, {4}}, Reorder{2, {3, 5, 7, 4, 6, 8}},
        Annotate{2, 4, LoopKind::Unrolled}, Annotate{2, 6, LoopKind::Vectorized}, Pack{1, 2},
-       Tensorize{2, 6, "avx512_vnni"}}};
+       Tensorize{2, 6, intrinsic}}};
   return loops::lower(config);
 }
 

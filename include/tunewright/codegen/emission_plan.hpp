@@ -202,8 +202,7 @@ TUNEWRIGHT_INLINE std::int64_t EmissionPlan::iterations_per_step(const loops::Lo
 TUNEWRIGHT_INLINE bool EmissionPlan::has_instruction(const loops::Loop& loop) const {
   if (loop.intrinsic == nullptr) return false;
   const auto kind = loop.intrinsic->m == 1 ? loops::LoopKind::Vectorized : loops::LoopKind::Serial;
-  return loop.kind == kind && target_.isa == Isa::Avx512 && target_.has(loop.intrinsic->unit) &&
-         lanes(loop.body) == loop.intrinsic->n;
+  return loop.kind == kind && schedule::is_on(*loop.intrinsic, target_) && lanes(loop.body) == loop.intrinsic->n;
 }
 
 TUNEWRIGHT_INLINE loops::Var EmissionPlan::add_variable(std::string name, std::int64_t extent) {

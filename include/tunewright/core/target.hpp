@@ -58,8 +58,10 @@ inline constexpr CpuFamily host_family = CpuFamily::Other;
   return family_of(isa) == family_of(part) && part <= isa;
 }
 
-/// Units of a processor that multiply small matrices. Values are bits of `Target::tensor_units`.
+/// Units of a processor that multiply small matrices. Values are bits of `Target::tensor_units`, except for what all
+/// processors with an instruction set have.
 enum class TensorUnit : std::uint32_t {
+  Avx2 = 0,  ///< sums of products of pairs of 16-bit integers
   Avx512Vnni = 1,
   Avx512Bf16 = 2,
   AmxInt8 = 4,
@@ -75,6 +77,7 @@ enum class TensorUnit : std::uint32_t {
 /// CPU units have their names from /proc/cpuinfo.
 [[nodiscard]] constexpr std::string_view name(TensorUnit unit) noexcept {
   switch (unit) {
+    case TensorUnit::Avx2: return "avx2";
     case TensorUnit::Avx512Vnni: return "avx512_vnni";
     case TensorUnit::Avx512Bf16: return "avx512_bf16";
     case TensorUnit::AmxInt8: return "amx_int8";
@@ -126,7 +129,7 @@ struct Target {
   std::uint32_t tensor_units = 0;  ///< bits of `TensorUnit`
 
   [[nodiscard]] constexpr bool has(TensorUnit unit) const noexcept {
-    return (tensor_units & static_cast<std::uint32_t>(unit)) != 0;
+    return unit == TensorUnit::Avx2 ? isa == Isa::Avx2 : (tensor_units & static_cast<std::uint32_t>(unit)) != 0;
   }
   /// This target with an additional unit, for example to generate code for another machine.
   [[nodiscard]] Target with_tensor_unit(TensorUnit unit) const;

@@ -105,7 +105,7 @@ class TensorStatements {
   /// the loops inside that do are few and straight-line code.
   void find_accumulators(TensorStatement& t, const Statement& s, std::size_t first, const IndexExpr& sums) const;
 
-  /// Adds a copy of 16 columns of two 16-bit or four 8-bit terms, which is stored as one vector.
+  /// Adds a copy of 8 or 16 columns of two 16-bit or four 8-bit terms, which is stored as one vector.
   void add_copy(const Statement& s);
 
   [[nodiscard]] TensorStatement described(TensorStatement::Kind kind, const Statement& s, std::size_t first) const;
@@ -139,8 +139,7 @@ class TensorStatements {
 namespace tunewright::loops {
 
 TUNEWRIGHT_INLINE bool is_emitted(const TensorStatement& tensor, const Target& target) {
-  return tensor.kind == TensorStatement::Kind::Interleaving ||
-         (target.isa == Isa::Avx512 && target.has(tensor.intrinsic->unit));
+  return tensor.kind == TensorStatement::Kind::Interleaving || schedule::is_on(*tensor.intrinsic, target);
 }
 
 TUNEWRIGHT_INLINE void TensorStatements::find(const LoopNest& nest, std::vector<TensorStatement>& found) {
@@ -348,7 +347,7 @@ TUNEWRIGHT_INLINE void TensorStatements::add_copy(const Statement& s) {
   const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_->buffers[s.target].type));
   if (s.kind != Statement::Kind::Assign || size >= 4 || open_.size() < 2) return;
   const std::size_t column = open_.size() - 2;
-  if (extent(column) != 16 || extent(column + 1) * size != 4 || !open_[column + 1].alone ||
+  if (!schedule::loads_columns(extent(column)) || extent(column + 1) * size != 4 || !open_[column + 1].alone ||
       open_[column].loop->kind == LoopKind::Parallel || has_lanes_outside(column))
     return;
   const IndexExpr offset = store_offset(*nest_, s);

@@ -29,6 +29,7 @@ struct TensorWork {
   double vectors_stored = 0;   ///< by copies
   double shuffles = 0;         ///< to interleave vectors
   double sign_operations = 0;  ///< flips and subtractions of vectors if both factors have the same signedness
+  double widenings = 0;        ///< of vectors of bytes to two of 16-bit integers
   double sign_products = 0;    ///< instructions that compute the correction for flips
   double bodies = 0;           ///< evaluations of copies' bodies, each for a vector
 };
@@ -114,7 +115,9 @@ TUNEWRIGHT_INLINE TensorWork TensorWorkCount::rows() const {
   work.chained = runs * iterations(tile, first_, ~tensor_.moves_sums);
   work.vectors_loaded = row_loads + blocks * terms;
   work.shuffles = blocks * (terms - 1);
-  if (tensor_.intrinsic->k == 4 && tensor_.same_signs) {
+  if (tensor_.intrinsic->unit == TensorUnit::Avx2) {
+    work.widenings = row_loads + blocks;
+  } else if (tensor_.intrinsic->k == 4 && tensor_.same_signs) {
     work.sign_operations = work.products + row_loads;
     work.sign_products = blocks;
   }

@@ -32,6 +32,8 @@ struct OperandTypes {
 ///
 /// Its loops are, from the outside in, m, steps, n and k; loops of one iteration are left out.
 ///
+/// On a CPU, an "instruction" may be the few that compute it.
+///
 /// Layouts on CPUs: elements of `a` that differ only in r are adjacent. Elements of `b` are stored as [steps][n][k];
 /// with a single step, k rows of n that are interleaved while they are loaded are also allowed.
 ///
@@ -91,7 +93,15 @@ struct TensorIntrinsic {
 }
 
 /// All known instructions. To add one, add a row, and code to emit it where it should be fast.
-inline constexpr std::array<TensorIntrinsic, 19> tensor_intrinsics{{
+inline constexpr std::array<TensorIntrinsic, 20> tensor_intrinsics{{
+    {.name = "avx2_int8",
+     .n = 8,
+     .k = 4,
+     .unit = TensorUnit::Avx2,
+     .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
+                {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
+                {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}},
+     .type_count = 3},
     {.name = "avx512_vnni",
      .n = 16,
      .k = 4,
@@ -190,7 +200,15 @@ inline constexpr std::array<TensorIntrinsic, 19> tensor_intrinsics{{
   return nullptr;
 }
 
-/// Whether GPUs like `target` have the instruction.
+/// Whether some instruction for one row loads so many columns, of 32 bits each, as one vector.
+[[nodiscard]] constexpr bool loads_columns(std::int64_t columns) noexcept {
+  for (const TensorIntrinsic& intrinsic : tensor_intrinsics) {
+    if (intrinsic.m == 1 && intrinsic.n == columns) return true;
+  }
+  return false;
+}
+
+/// Whether devices like `target` have the instruction.
 [[nodiscard]] bool is_on(const TensorIntrinsic& intrinsic, const Target& target) noexcept;
 
 /// The two loads in the body of a product; each may be cast.
@@ -212,8 +230,11 @@ struct Product {
 namespace tunewright::schedule {
 
 TUNEWRIGHT_INLINE bool is_on(const TensorIntrinsic& intrinsic, const Target& target) noexcept {
-  return is_tensor_core(intrinsic.unit) && target.has(intrinsic.unit) &&
-         target.compute_capability() >= intrinsic.since &&
+  if (!is_tensor_core(intrinsic.unit)) {
+    const Isa isa = intrinsic.unit == TensorUnit::Avx2 ? Isa::Avx2 : Isa::Avx512;
+    return target.kind == DeviceKind::Cpu && target.isa == isa && target.has(intrinsic.unit);
+  }
+  return target.has(intrinsic.unit) && target.compute_capability() >= intrinsic.since &&
          (!intrinsic.by_warp_group() || target.multiplies_by_warp_groups());
 }
 

@@ -167,6 +167,8 @@ TEST_CASE("tensor units are what the flags name, and go with the instruction set
   CHECK(extended.has(TensorUnit::Avx512Vnni));
   CHECK_FALSE(extended.has(TensorUnit::Avx512Bf16));
   CHECK_FALSE(extended.with_isa(Isa::Avx2).has(TensorUnit::Avx512Vnni));
+  CHECK(extended.with_isa(Isa::Avx2).has(TensorUnit::Avx2));
+  CHECK_FALSE(extended.has(TensorUnit::Avx2));
   CHECK(stable_hash(extended) != stable_hash(target));
   CHECK(stable_hash(extended.with_isa(Isa::Avx2)) == stable_hash(target.with_isa(Isa::Avx2)));
 }

@@ -43,6 +43,10 @@ TEST_CASE("rows of products") {
   const TensorWork same_signs = work_of_first(row_product(ScalarType::Int8));
   CHECK(same_signs.sign_operations == 16 * (8 + 8));
   CHECK(same_signs.sign_products == 16);
+  const TensorWork widened = work_of_first(row_product(ScalarType::Int8, 8, 8, "avx2_int8"));
+  CHECK(widened.products == 128);
+  CHECK(widened.widenings == 16 * (8 + 1));
+  CHECK(widened.sign_operations + widened.sign_products == 0);
   // Eight sums and two factors do not fit eight registers.
   const TensorWork spilled = work_of_first(row_product(ScalarType::UInt8), 8);
   CHECK(spilled.vectors_loaded == 16 * (8 + 8));

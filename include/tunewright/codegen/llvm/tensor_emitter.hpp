@@ -19,8 +19,8 @@
 /// Tensor instructions of x86 in LLVM IR.
 namespace tunewright::codegen::llvm_backend {
 
-/// Dot products of short rows: each of 16 lanes of 32 bits adds the products of four bytes, or of two 16-bit numbers,
-/// with those of its own column.
+/// Dot products of short rows: each lane of 32 bits, 16 or 8 of them, adds the products of four bytes, or of two 16-bit
+/// numbers, with those of its own column.
 class TensorEmitter : EmissionParts {
  public:
   TensorEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory, ExpressionEmitter& expressions,
@@ -57,7 +57,7 @@ class TensorEmitter : EmissionParts {
     const std::int64_t count = plan_.extent(depth);
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[s.target].type));
     const loops::IndexExpr& offset = plan_.of(s).target.offset;
-    if (size == 4 || count * size != 4 || plan_.extent(loop.var) != 16 ||
+    if (size == 4 || count * size != 4 || !schedule::loads_columns(plan_.extent(loop.var)) ||
         loops::stride(offset, depth) != std::optional<std::int64_t>(1) ||
         loops::stride(offset, loop.var) != std::optional<std::int64_t>(count))
       return false;
@@ -147,15 +147,18 @@ class TensorEmitter : EmissionParts {
   void add_row(const schedule::TensorIntrinsic& intrinsic, const RowProduct& p) {
     const loops::Statement& s = *p.statement;
     const Access& columns = access(p, p.columns);
-    llvm::Value* a = splat_row(access(p, p.row));
-    llvm::Value* b =
-        p.stored_by_column ? load_bits_at(columns, words()) : interleaved_rows(columns, p.term_distance, intrinsic.k);
+    llvm::Value* a = splat_row(access(p, p.row), intrinsic);
+    llvm::Value* b = p.stored_by_column ? load_bits_at(columns, words(intrinsic.n))
+                                        : interleaved_rows(columns, p.term_distance, intrinsic);
     context_.lanes = static_cast<unsigned>(intrinsic.n);
     context_.bindings[p.column] = {Binding::Kind::Lanes, 0, nullptr, false, context_.depth};
     const Affine at = values_.affine(plan_.of(s).target.offset);
     const auto add = [&](llvm::Value* sum) {
-      return intrinsic.unit == TensorUnit::Avx512Bf16 ? dot_of_pairs(sum, a, b)
-                                                      : dot_of_bytes(sum, a, p.row->type, b, p.columns->type);
+      switch (intrinsic.unit) {
+        case TensorUnit::Avx512Bf16: return dot_of_pairs(sum, a, b);
+        case TensorUnit::Avx2: return dot_of_widened_bytes(sum, a, p.row->type, b, p.columns->type);
+        default: return dot_of_bytes(sum, a, p.row->type, b, p.columns->type);
+      }
     };
     if (statements_.uses_registers_for(s)) {
       llvm::AllocaInst* slot = statements_.register_at(at);
@@ -183,26 +186,30 @@ class TensorEmitter : EmissionParts {
     return offsets.min >= 0 && offsets.max < nest_.buffers[access.buffer].elements();
   }
 
-  [[nodiscard]] llvm::Type* words() { return llvm::FixedVectorType::get(builder_.getInt32Ty(), 16); }
-  [[nodiscard]] llvm::Value* word_splat(std::uint32_t value) { return llvm::ConstantInt::get(words(), value); }
+  [[nodiscard]] llvm::Type* words(std::int64_t count) {
+    return llvm::FixedVectorType::get(builder_.getInt32Ty(), static_cast<unsigned>(count));
+  }
+  [[nodiscard]] llvm::Value* word_splat(std::uint32_t value) { return llvm::ConstantInt::get(words(16), value); }
 
   [[nodiscard]] llvm::Value* load_bits_at(const Access& access, llvm::Type* type) {
     return memory_.load_bits(access.buffer, values_.affine(access.offset), type);
   }
   /// Four bytes of a row, equal in every lane.
-  [[nodiscard]] llvm::Value* splat_row(const Access& access) {
-    return builder_.CreateVectorSplat(16, load_bits_at(access, builder_.getInt32Ty()));
+  [[nodiscard]] llvm::Value* splat_row(const Access& access, const schedule::TensorIntrinsic& intrinsic) {
+    return builder_.CreateVectorSplat(static_cast<unsigned>(intrinsic.n), load_bits_at(access, builder_.getInt32Ty()));
   }
-  /// Lane j gets element j of each of `k` rows, which are `distance` elements apart.
-  [[nodiscard]] llvm::Value* interleaved_rows(const Access& access, std::int64_t distance, std::int64_t k) {
-    llvm::Type* row_type = llvm::FixedVectorType::get(numbers_.memory_type(nest_.buffers[access.buffer].type), 16);
+  /// Lane j gets element j of each of k rows, which are `distance` elements apart.
+  [[nodiscard]] llvm::Value* interleaved_rows(const Access& access, std::int64_t distance,
+                                              const schedule::TensorIntrinsic& intrinsic) {
+    llvm::Type* row_type = llvm::FixedVectorType::get(numbers_.memory_type(nest_.buffers[access.buffer].type),
+                                                      static_cast<unsigned>(intrinsic.n));
     std::vector<llvm::Value*> rows;
-    for (std::int64_t r = 0; r < k; ++r) {
+    for (std::int64_t r = 0; r < intrinsic.k; ++r) {
       Affine at = values_.affine(access.offset);
       at.constant += r * distance;
       rows.push_back(memory_.load_bits(access.buffer, at, row_type));
     }
-    return builder_.CreateBitCast(interleaved(rows), words());
+    return builder_.CreateBitCast(interleaved(rows), words(intrinsic.n));
   }
   /// Element j of each of two or four rows, then element j + 1 of each.
   [[nodiscard]] llvm::Value* interleaved(const std::vector<llvm::Value*>& rows) {
@@ -241,6 +248,27 @@ class TensorEmitter : EmissionParts {
     }
     llvm::Value* missing = builder_.CreateShl(dot(word_splat(0), b, word_splat(0x40404040U)), 1);
     return builder_.CreateAdd(dot(sum, b, flipped), missing);
+  }
+
+  /// `vpmaddwd` multiplies pairs of 16-bit integers and adds both products, which is exact for bytes: bytes of even
+  /// place are one factor, those of odd place another. Both are widened once for all products they take part in.
+  [[nodiscard]] llvm::Value* dot_of_widened_bytes(llvm::Value* sum, llvm::Value* a, program::ScalarType a_type,
+                                                  llvm::Value* b, program::ScalarType b_type) {
+    for (const bool odd : {false, true}) {
+      llvm::Value* products = builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx2_pmadd_wd, {},
+                                                       {widened(a, a_type, odd), widened(b, b_type, odd)});
+      sum = builder_.CreateAdd(sum, products);
+    }
+    return sum;
+  }
+  /// Every second byte as a 16-bit integer.
+  [[nodiscard]] llvm::Value* widened(llvm::Value* bytes, program::ScalarType type, bool odd) {
+    llvm::Value* pairs = builder_.CreateBitCast(bytes, llvm::FixedVectorType::get(builder_.getInt16Ty(), 16));
+    if (type == program::ScalarType::UInt8) {
+      if (odd) return builder_.CreateLShr(pairs, 8);
+      return builder_.CreateAnd(pairs, llvm::ConstantInt::get(pairs->getType(), 0xFF));
+    }
+    return builder_.CreateAShr(odd ? pairs : builder_.CreateShl(pairs, 8), 8);
   }
 
   StatementEmitter& statements_;

@@ -30,6 +30,7 @@ class CpuTensorCost {
   [[nodiscard]] double interleaving() const;
   [[nodiscard]] double bodies() const { return work_.bodies * core_.cycles(operations_.simple_fused(), operations_); }
   [[nodiscard]] double rows_per_cycle() const {
+    if (tensor_.intrinsic->unit == TensorUnit::Avx2) return core_.vectors_per_cycle / 2;  // two sums of products
     return tensor_.intrinsic->k == 4 ? units().byte_products_per_cycle : units().bf16_products_per_cycle;
   }
   [[nodiscard]] const CpuTensorUnits& units() const { return core_.tensor_units; }
@@ -66,9 +67,11 @@ TUNEWRIGHT_INLINE double CpuTensorCost::tile_registers() const {
 }
 
 TUNEWRIGHT_INLINE double CpuTensorCost::rows() const {
-  const double cycles =
-      cycles_at_peak() + work_.shuffles / units().shuffles_per_cycle + work_.sign_operations / core_.vectors_per_cycle +
-      (work_.vectors_loaded + work_.sums_loaded) / core_.loads_per_cycle + work_.sums_stored / core_.stores_per_cycle;
+  constexpr double shifts = 3;  // of signed bytes, to widen them
+  const double cycles = cycles_at_peak() + work_.shuffles / units().shuffles_per_cycle +
+                        (work_.sign_operations + shifts * work_.widenings) / core_.vectors_per_cycle +
+                        (work_.vectors_loaded + work_.sums_loaded) / core_.loads_per_cycle +
+                        work_.sums_stored / core_.stores_per_cycle;
   return std::max(cycles, work_.chained * core_.update_latency_cycles);
 }
 

@@ -137,10 +137,10 @@ TUNEWRIGHT_INLINE bool TensorizeProducts::reduces_twice(const program::Operator&
 TUNEWRIGHT_INLINE std::vector<TensorizeProducts::Use> TensorizeProducts::uses_of(const program::Operator& op,
                                                                                  const Target& target) {
   std::vector<Use> found;
-  if (target.kind != DeviceKind::Cpu || target.isa != Isa::Avx512) return found;
+  if (target.kind != DeviceKind::Cpu) return found;
   for (const bool several_rows : {true, false}) {
     for (const schedule::TensorIntrinsic& intrinsic : schedule::tensor_intrinsics) {
-      if ((intrinsic.m > 1) != several_rows || !target.has(intrinsic.unit)) continue;
+      if ((intrinsic.m > 1) != several_rows || !schedule::is_on(intrinsic, target)) continue;
       if (const auto axes = product_axes(op, intrinsic)) {
         found.push_back({&intrinsic, *axes, LeftOver::InLoops, divides(op, intrinsic, *axes)});
         if (found.back().divides) return found;

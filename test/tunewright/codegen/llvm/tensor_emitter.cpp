@@ -15,6 +15,7 @@
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
 
 namespace {
 
@@ -28,11 +29,12 @@ struct Case {
   bool packed = false;
 };
 
-/// i unrolled around tiles of 16 columns and `depth` terms.
+/// i unrolled around tiles of as many columns as the instruction has, and `depth` terms.
 schedule::Schedule tensorized(const Case& c) {
   using namespace schedule;
+  const TensorIntrinsic* known = find_intrinsic(c.intrinsic);
   Schedule config{program::operators::matmul_graph(c.shape), {}};
-  config.steps = {Split{2, 1, {16}}, Split{2, 2, {c.depth}}, Reorder{2, {3, 5, 0, 4, 6}},
+  config.steps = {Split{2, 1, {known == nullptr ? 16 : known->n}}, Split{2, 2, {c.depth}}, Reorder{2, {3, 5, 0, 4, 6}},
                   Annotate{2, 0, LoopKind::Unrolled}};
   if (c.packed) config.steps.push_back(Pack{1, 2});
   config.steps.push_back(Tensorize{2, 4, c.intrinsic});
@@ -75,8 +77,9 @@ std::string assembly(const Case& c, TensorUnit unit) {
 std::vector<Target> targets_with(TensorUnit unit) {
   const Target host = host_target().with_threads(1);
   std::vector<Target> targets{host.with_isa(Isa::Sse42)};  // has no such instruction and runs the loops
-  if (host.has(unit)) {
-    targets.push_back(host);
+  const Target wanted = unit == TensorUnit::Avx2 && contains(host.isa, Isa::Avx2) ? host.with_isa(Isa::Avx2) : host;
+  if (wanted.has(unit)) {
+    targets.push_back(wanted);
   } else {
     MESSAGE("this machine has no " << name(unit) << ": its instruction is compiled but not run");
   }
@@ -92,15 +95,17 @@ TEST_CASE("products of bytes with and without signs, packed and not, in tiles th
   struct Types {
     ScalarType a, b;
   };
-  for (const Target& target : targets_with(TensorUnit::Avx512Vnni)) {
-    for (const Types types : {Types{u8, s8}, {s8, u8}, {s8, s8}, {u8, u8}}) {
-      for (const bool packed : {false, true}) {
-        for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{6, 32, 24}, {5, 40, 24}, {5, 40, 22}}) {
-          const Case c{{.m = m, .n = n, .k = k, .constant_b = packed, .type = types.a, .type_b = types.b},
-                       "avx512_vnni",
-                       4,
-                       packed};
-          CHECK_MESSAGE(error_of(c, target) == 0, name(target.isa), " ", name(types.a), " ", name(types.b), " ", n);
+  for (const char* intrinsic : {"avx512_vnni", "avx2_int8"}) {
+    for (const Target& target : targets_with(schedule::find_intrinsic(intrinsic)->unit)) {
+      for (const Types types : {Types{u8, s8}, {s8, u8}, {s8, s8}, {u8, u8}}) {
+        for (const bool packed : {false, true}) {
+          for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{6, 32, 24}, {5, 44, 24}, {5, 44, 22}}) {
+            const Case c{{.m = m, .n = n, .k = k, .constant_b = packed, .type = types.a, .type_b = types.b},
+                         intrinsic,
+                         4,
+                         packed};
+            CHECK_MESSAGE(error_of(c, target) == 0, name(target.isa), " ", name(types.a), " ", name(types.b), " ", n);
+          }
         }
       }
     }
@@ -131,6 +136,19 @@ TEST_CASE("a machine with the unit gets one instruction for each row and 16 colu
   CHECK(count(assembly(pairs, TensorUnit::Avx512Bf16), "vdpbf16ps") == 6);
   // Another unit does not help.
   CHECK(count(assembly(bytes, TensorUnit::Avx512Bf16), "vpdpbusd") == 0);
+}
+
+TEST_CASE("with AVX2 a row and 8 columns of bytes take two sums of products of pairs, on registers") {
+  const Case bytes{{.m = 3, .n = 16, .k = 24, .constant_b = true, .type = u8, .type_b = s8}, "avx2_int8", 4, true};
+  Target target;
+  target.isa = Isa::Avx2;
+  const std::string pairs = codegen::LlvmCompiler(target).to_assembly(loops::lower(tensorized(bytes)));
+  CHECK(count(pairs, "vpmaddwd") == 2 * 3);
+  // Bytes of a column with a sign: two shifts right and one left for all rows; those of a row without: one and a mask.
+  CHECK(count(pairs, "vpsraw") == 2);
+  CHECK(count(pairs, "vpsllw") == 1);
+  CHECK(count(pairs, "vpsrlw") == 3);
+  CHECK(count(pairs, "vpmulld") + count(pairs, "vpmovsx") + count(pairs, "vpmovzx") == 0);
 }
 
 TEST_CASE("a nest that carries an instruction says so and keeps its loops") {
@@ -167,8 +185,8 @@ TEST_CASE("loops that are not what the instruction computes are refused") {
   Case unknown = fits;
   unknown.intrinsic = "avx1024";
   CHECK(refusal(unknown) ==
-        "unsupported: step 4: unsupported: no tensor instruction is named 'avx1024'; there are avx512_vnni, "
-        "avx512_bf16, amx_int8, amx_bf16, wmma_fp16, wmma_bf16, wmma_int8, "
+        "unsupported: step 4: unsupported: no tensor instruction is named 'avx1024'; there are avx2_int8, "
+        "avx512_vnni, avx512_bf16, amx_int8, amx_bf16, wmma_fp16, wmma_bf16, wmma_int8, "
         "mma_fp16, mma_bf16, mma_int8, wgmma_fp16_n64, wgmma_bf16_n64, wgmma_int8_n64, wgmma_fp16_n128, "
         "wgmma_bf16_n128, wgmma_int8_n128, wgmma_fp16_n256, wgmma_bf16_n256, wgmma_int8_n256");
   Case floats = fits;
