@@ -34,10 +34,10 @@ namespace {
 using program::ScalarType;
 
 // [snippet-begin descriptor]
-/// A new instruction: 8 sums, each of 4 products of bytes. It replaces loops of m, n and k iterations.
-constexpr schedule::TensorIntrinsic dot8{
-    .name = "dot8",
-    .n = 8,
+/// A new instruction: 32 sums, each of 4 products of bytes. It replaces loops of m, n and k iterations.
+constexpr schedule::TensorIntrinsic dot32{
+    .name = "dot32",
+    .n = 32,
     .k = 4,
     .unit = TensorUnit::Avx512Vnni,  // required unit of the processor
     .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32}}},
@@ -124,9 +124,9 @@ int main() {
   const auto fits = [&](const schedule::TensorIntrinsic& one, const program::ComputeGraph& of) {
     return schedule::multiplies(one, of.op(of.outputs().front()));
   };
-  const bool bytes_fit = fits(dot8, *graph), floats_fit = fits(dot8, *floats);
+  const bool bytes_fit = fits(dot32, *graph), floats_fit = fits(dot32, *floats);
   // [snippet-end own]
-  std::printf("%s multiplies bytes: %s, floats: %s\n", std::string(dot8.name).c_str(), said(bytes_fit),
+  std::printf("%s multiplies bytes: %s, floats: %s\n", std::string(dot32.name).c_str(), said(bytes_fit),
               said(floats_fit));
   return same && !of_floats.empty() && !of_misfits.empty() && used && !used_without && bytes_fit && !floats_fit ? 0 : 1;
 }

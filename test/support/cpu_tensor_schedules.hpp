@@ -37,7 +37,8 @@ inline loops::LoopNest tile_product(std::int64_t rows, Columns columns) {
   return loops::lower(config);
 }
 
-/// `rows`, eight at a time, of `columns` columns, 64 terms, of bytes of `type` by such with a sign.
+/// `rows`, eight at a time, of `columns` columns, 64 terms, of bytes of `type` by such with a sign, by an
+/// instruction for one row.
 inline loops::LoopNest row_product(program::ScalarType type, std::int64_t rows = 8, std::int64_t columns = 16,
                                    const std::string& intrinsic = "avx512_vnni") {
   using namespace schedule;

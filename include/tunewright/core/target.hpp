@@ -58,10 +58,10 @@ inline constexpr CpuFamily host_family = CpuFamily::Other;
   return family_of(isa) == family_of(part) && part <= isa;
 }
 
-/// Units of a processor that multiply small matrices. Values are bits of `Target::tensor_units`, except for what all
-/// processors with an instruction set have.
+/// Units of a processor that multiply small matrices. Values are bits of `Target::tensor_units`, except for what an
+/// instruction set implies.
 enum class TensorUnit : std::uint32_t {
-  Avx2 = 0,  ///< sums of products of pairs of 16-bit integers
+  Avx2 = 0,  ///< sums of products of pairs of 16-bit integers, of targets whose instruction set is AVX2
   Avx512Vnni = 1,
   Avx512Bf16 = 2,
   AmxInt8 = 4,
@@ -133,7 +133,7 @@ struct Target {
   }
   /// This target with an additional unit, for example to generate code for another machine.
   [[nodiscard]] Target with_tensor_unit(TensorUnit unit) const;
-  /// This target without a unit; the same target if it lacks it.
+  /// This target without a unit; the same target if it lacks it, or if its instruction set implies it.
   [[nodiscard]] Target without_tensor_unit(TensorUnit unit) const;
 
   /// Compute capability times ten, e.g. 90 of "sm_90a"; 0 if the architecture has another form.

@@ -48,6 +48,8 @@ struct TensorStatement {
   DepthSet moves_columns = 0;
   bool interleaved = false;          ///< terms of a column that meet in one product are adjacent
   bool same_signs = false;           ///< factors are bytes, both signed or both unsigned
+  std::int64_t row_widening = 0;     ///< operations that widen the bytes of a row, see `widening_operations`
+  std::int64_t column_widening = 0;  ///< of a vector of columns
   std::int64_t vectors_of_sums = 1;  ///< vectors per row of sums
   std::int64_t vectors_read = 0;     ///< for one term of all columns of a copy
 };
@@ -249,6 +251,10 @@ TUNEWRIGHT_INLINE void TensorStatements::add_product(const Statement& s, std::si
     std::swap(rows, columns);
     t.row = factors->second;
   }
+  if (intrinsic.unit == TensorUnit::Avx2) {
+    t.row_widening = schedule::widening_operations(t.row->type);
+    t.column_widening = schedule::widening_operations((swapped ? factors->first : factors->second)->type);
+  }
   if (tiles ? !is_tile_product(t, first, sums, rows, columns) : !is_row_product(t, first, guards, sums, rows, columns))
     return;
   t.moves_sums = moved_by(sums);
@@ -347,7 +353,7 @@ TUNEWRIGHT_INLINE void TensorStatements::add_copy(const Statement& s) {
   const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_->buffers[s.target].type));
   if (s.kind != Statement::Kind::Assign || size >= 4 || open_.size() < 2) return;
   const std::size_t column = open_.size() - 2;
-  if (!schedule::loads_columns(extent(column)) || extent(column + 1) * size != 4 || !open_[column + 1].alone ||
+  if (!schedule::reads_columns(extent(column)) || extent(column + 1) * size != 4 || !open_[column + 1].alone ||
       open_[column].loop->kind == LoopKind::Parallel || has_lanes_outside(column))
     return;
   const IndexExpr offset = store_offset(*nest_, s);

@@ -20,18 +20,18 @@ struct WorkerLoop {
 
 /// The work of one worker in one run for a statement that tensor instructions compute: integer counts.
 struct TensorWork {
-  double products = 0;         ///< multiplication instructions
-  double chained = 0;          ///< of these: length of the dependency chain of one accumulator
-  double lines_loaded = 0;     ///< of factors into tile registers, rows of 64 bytes
-  double sums_loaded = 0;      ///< lines, or vectors
-  double sums_stored = 0;      ///< lines, or vectors
-  double vectors_loaded = 0;   ///< of factors, and of copied data
-  double vectors_stored = 0;   ///< by copies
-  double shuffles = 0;         ///< to interleave vectors
-  double sign_operations = 0;  ///< flips and subtractions of vectors if both factors have the same signedness
-  double widenings = 0;        ///< of vectors of bytes to two of 16-bit integers
-  double sign_products = 0;    ///< instructions that compute the correction for flips
-  double bodies = 0;           ///< evaluations of copies' bodies, each for a vector
+  double products = 0;             ///< multiplication instructions
+  double chained = 0;              ///< of these: length of the dependency chain of one accumulator
+  double lines_loaded = 0;         ///< of factors into tile registers, rows of 64 bytes
+  double sums_loaded = 0;          ///< lines, or vectors
+  double sums_stored = 0;          ///< lines, or vectors
+  double vectors_loaded = 0;       ///< of factors, and of copied data
+  double vectors_stored = 0;       ///< by copies
+  double shuffles = 0;             ///< to interleave vectors
+  double sign_operations = 0;      ///< flips and subtractions of vectors if both factors have the same signedness
+  double sign_products = 0;        ///< instructions that compute the correction for flips
+  double widening_operations = 0;  ///< shifts and masks that make 16-bit integers of vectors of bytes
+  double bodies = 0;               ///< evaluations of copies' bodies, each for a vector
 };
 
 /// Counts the instructions that replace the loops of `tensor`, over all surrounding loops.
@@ -115,8 +115,9 @@ TUNEWRIGHT_INLINE TensorWork TensorWorkCount::rows() const {
   work.chained = runs * iterations(tile, first_, ~tensor_.moves_sums);
   work.vectors_loaded = row_loads + blocks * terms;
   work.shuffles = blocks * (terms - 1);
-  if (tensor_.intrinsic->unit == TensorUnit::Avx2) {
-    work.widenings = row_loads + blocks;
+  if (tensor_.row_widening > 0) {
+    work.widening_operations =
+        row_loads * static_cast<double>(tensor_.row_widening) + blocks * static_cast<double>(tensor_.column_widening);
   } else if (tensor_.intrinsic->k == 4 && tensor_.same_signs) {
     work.sign_operations = work.products + row_loads;
     work.sign_products = blocks;

@@ -32,8 +32,6 @@ struct OperandTypes {
 ///
 /// Its loops are, from the outside in, m, steps, n and k; loops of one iteration are left out.
 ///
-/// On a CPU, an "instruction" may be the few that compute it.
-///
 /// Layouts on CPUs: elements of `a` that differ only in r are adjacent. Elements of `b` are stored as [steps][n][k];
 /// with a single step, k rows of n that are interleaved while they are loaded are also allowed.
 ///
@@ -49,8 +47,9 @@ struct TensorIntrinsic {
   std::int64_t m = 1;
   std::int64_t n = 1;
   std::int64_t k = 1;
-  std::int64_t steps = 1;    ///< consecutive sums of k terms
-  bool takes_fewer = false;  ///< m and steps are upper bounds
+  std::int64_t steps = 1;         ///< consecutive sums of k terms
+  bool takes_fewer = false;       ///< m and steps are upper bounds
+  std::int64_t instructions = 1;  ///< of vectors, that multiply: an "instruction" of a CPU may be a few
   TensorUnit unit = TensorUnit::Avx512Vnni;
   std::array<OperandTypes, 4> types{};
   std::size_t type_count = 1;
@@ -97,6 +96,7 @@ inline constexpr std::array<TensorIntrinsic, 20> tensor_intrinsics{{
     {.name = "avx2_int8",
      .n = 8,
      .k = 4,
+     .instructions = 2,
      .unit = TensorUnit::Avx2,
      .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
                 {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
@@ -200,12 +200,18 @@ inline constexpr std::array<TensorIntrinsic, 20> tensor_intrinsics{{
   return nullptr;
 }
 
-/// Whether some instruction for one row loads so many columns, of 32 bits each, as one vector.
-[[nodiscard]] constexpr bool loads_columns(std::int64_t columns) noexcept {
+/// Whether some instruction of a CPU reads so many columns, of 32 bits each, at once.
+[[nodiscard]] constexpr bool reads_columns(std::int64_t columns) noexcept {
   for (const TensorIntrinsic& intrinsic : tensor_intrinsics) {
-    if (intrinsic.m == 1 && intrinsic.n == columns) return true;
+    if (!is_tensor_core(intrinsic.unit) && intrinsic.n == columns) return true;
   }
   return false;
+}
+
+/// Operations that widen a vector of bytes to two of 16-bit integers, those of even and of odd places: a mask and a
+/// shift without signs, three shifts with signs.
+[[nodiscard]] constexpr std::int64_t widening_operations(ScalarType bytes) noexcept {
+  return bytes == ScalarType::UInt8 ? 2 : 3;
 }
 
 /// Whether devices like `target` have the instruction.

@@ -45,7 +45,8 @@ TEST_CASE("rows of products") {
   CHECK(same_signs.sign_products == 16);
   const TensorWork widened = work_of_first(row_product(ScalarType::Int8, 8, 8, "avx2_int8"));
   CHECK(widened.products == 128);
-  CHECK(widened.widenings == 16 * (8 + 1));
+  CHECK(widened.widening_operations == 16 * (8 + 1) * 3);
+  CHECK(work_of_first(row_product(ScalarType::UInt8, 8, 8, "avx2_int8")).widening_operations == 16 * (8 * 2 + 3));
   CHECK(widened.sign_operations + widened.sign_products == 0);
   // Eight sums and two factors do not fit eight registers.
   const TensorWork spilled = work_of_first(row_product(ScalarType::UInt8), 8);

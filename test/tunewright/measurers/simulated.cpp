@@ -283,6 +283,12 @@ TEST_CASE("tensor instructions by hand") {
   };
   CHECK(rows(program::ScalarType::UInt8) == 16 * (step + 9 * 8 + 8 * 8 / 4) + 8 * 24 + fill);
   CHECK(rows(program::ScalarType::Int8) == 16 * (step + (8 + 1 + 16) * 8 + 9 * 8 / 4) + 8 * 24 + fill);
+  // With AVX2 a product is two, and bytes of a vector are widened by three shifts (8), or without signs by two operations.
+  Target pairs = plain;
+  pairs.isa = Isa::Avx2;
+  const auto widened = [&](program::ScalarType type) { return ticks(row_product(type, 8, 8, "avx2_int8"), {}, pairs); };
+  CHECK(widened(program::ScalarType::Int8) - widened(program::ScalarType::UInt8) == 16 * 8 * 8);
+  CHECK(widened(program::ScalarType::Int8) == 16 * (step + (8 * 2 + 9 * 3) * 8 + 9 * 8 / 4) + 8 * 24 + fill);
 }
 
 TEST_CASE("rates that are none are refused by name, and GPUs that do not say theirs") {

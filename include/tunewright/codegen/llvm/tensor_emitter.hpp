@@ -57,7 +57,7 @@ class TensorEmitter : EmissionParts {
     const std::int64_t count = plan_.extent(depth);
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[s.target].type));
     const loops::IndexExpr& offset = plan_.of(s).target.offset;
-    if (size == 4 || count * size != 4 || !schedule::loads_columns(plan_.extent(loop.var)) ||
+    if (size == 4 || count * size != 4 || !schedule::reads_columns(plan_.extent(loop.var)) ||
         loops::stride(offset, depth) != std::optional<std::int64_t>(1) ||
         loops::stride(offset, loop.var) != std::optional<std::int64_t>(count))
       return false;
@@ -261,7 +261,7 @@ class TensorEmitter : EmissionParts {
     }
     return sum;
   }
-  /// Every second byte as a 16-bit integer.
+  /// Every second byte as a 16-bit integer: `schedule::widening_operations` for both halves.
   [[nodiscard]] llvm::Value* widened(llvm::Value* bytes, program::ScalarType type, bool odd) {
     llvm::Value* pairs = builder_.CreateBitCast(bytes, llvm::FixedVectorType::get(builder_.getInt16Ty(), 16));
     if (type == program::ScalarType::UInt8) {

@@ -30,7 +30,9 @@ class CpuTensorCost {
   [[nodiscard]] double interleaving() const;
   [[nodiscard]] double bodies() const { return work_.bodies * core_.cycles(operations_.simple_fused(), operations_); }
   [[nodiscard]] double rows_per_cycle() const {
-    if (tensor_.intrinsic->unit == TensorUnit::Avx2) return core_.vectors_per_cycle / 2;  // two sums of products
+    // The additions are not counted, which have more ports than products.
+    if (tensor_.intrinsic->unit == TensorUnit::Avx2)
+      return core_.vectors_per_cycle / static_cast<double>(tensor_.intrinsic->instructions);
     return tensor_.intrinsic->k == 4 ? units().byte_products_per_cycle : units().bf16_products_per_cycle;
   }
   [[nodiscard]] const CpuTensorUnits& units() const { return core_.tensor_units; }
@@ -67,9 +69,8 @@ TUNEWRIGHT_INLINE double CpuTensorCost::tile_registers() const {
 }
 
 TUNEWRIGHT_INLINE double CpuTensorCost::rows() const {
-  constexpr double shifts = 3;  // of signed bytes, to widen them
   const double cycles = cycles_at_peak() + work_.shuffles / units().shuffles_per_cycle +
-                        (work_.sign_operations + shifts * work_.widenings) / core_.vectors_per_cycle +
+                        (work_.sign_operations + work_.widening_operations) / core_.vectors_per_cycle +
                         (work_.vectors_loaded + work_.sums_loaded) / core_.loads_per_cycle +
                         work_.sums_stored / core_.stores_per_cycle;
   return std::max(cycles, work_.chained * core_.update_latency_cycles);

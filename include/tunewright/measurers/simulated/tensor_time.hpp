@@ -26,11 +26,11 @@ namespace tunewright::measurers::simulated {
     return std::max(products, loads) + std::min(products, loads) / 4 + ticks(work.sums_loaded, prices.line_load) +
            ticks(work.sums_stored, prices.line_store);
   }
-  const Ticks product = tensor.intrinsic->unit == TensorUnit::Avx2 ? 2 * prices.arithmetic
+  const Ticks product = tensor.intrinsic->unit == TensorUnit::Avx2 ? tensor.intrinsic->instructions * prices.arithmetic
                         : tensor.intrinsic->k == 4                 ? prices.byte_product
                                                                    : prices.bf16_product;
   const Ticks computing = ticks(work.products + work.sign_products, product) +
-                          ticks(work.sign_operations + 3 * work.widenings, prices.arithmetic) +
+                          ticks(work.sign_operations + work.widening_operations, prices.arithmetic) +
                           ticks(work.shuffles, prices.shuffle);
   const Ticks loading = ticks(work.vectors_loaded, prices.load);
   const Ticks pipes = std::max(computing, loading) + std::min(computing, loading) / 4 +

@@ -36,16 +36,21 @@ TEST_CASE("statements of random schedules are those of the nest that code is gen
                                         .padding = 1,
                                         .type = ScalarType::UInt8,
                                         .weight_type = ScalarType::Int8})};
-  Target target;
-  target.isa = Isa::Avx512;
+  Target server;
+  server.isa = Isa::Avx512;
   for (const TensorUnit unit :
        {TensorUnit::AmxInt8, TensorUnit::AmxBf16, TensorUnit::Avx512Vnni, TensorUnit::Avx512Bf16})
-    target = target.with_tensor_unit(unit);
+    server = server.with_tensor_unit(unit);
   const spaces::MultiLevelTiling space;
   loops::SummaryTensors tensors;
   std::size_t products = 0, shared_out = 0;
+  std::vector<Task> tasks;
   for (const Graph& graph : graphs) {
-    const Task task = program::make_task("t", graph, target);
+    for (const Target& target : {server, server.with_isa(Isa::Avx2)}) {
+      if (target.isa == Isa::Avx512 || graph != graphs[0]) tasks.push_back(program::make_task("t", graph, target));
+    }
+  }
+  for (const Task& task : tasks) {
     Rng rng(7);
     for (int drawn = 0; drawn < 60;) {
       const auto config = space.sample(task, rng);
