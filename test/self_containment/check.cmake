@@ -9,6 +9,8 @@
 # source GCC instantiates templates, which takes half of its time and which test_odr does too; an assertion that fails
 # behind the header stops it before.
 
+cmake_minimum_required(VERSION 3.24)
+
 string(REPLACE "|" ";" folders "${INCLUDES}")
 list(REMOVE_ITEM folders /usr/include "${OWN_INCLUDES}")  # the first is known to the compiler, which must keep it last
 list(TRANSFORM folders PREPEND "-isystem;")
