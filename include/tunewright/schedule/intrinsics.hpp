@@ -68,6 +68,12 @@ struct TensorIntrinsic {
   [[nodiscard]] std::span<const OperandTypes> operand_types() const noexcept { return {types.data(), type_count}; }
 };
 
+/// The three types of products of bytes with and without signs.
+inline constexpr std::array<OperandTypes, 4> products_of_bytes{
+    {{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
+     {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
+     {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}};
+
 /// `wgmma.mma_async` of 64 rows, for compute capability 9.0 (`Target::multiplies_by_warp_groups`).
 [[nodiscard]] constexpr TensorIntrinsic warp_group_product(std::string_view name, std::int64_t columns,
                                                            TensorUnit unit) noexcept {
@@ -80,9 +86,7 @@ struct TensorIntrinsic {
                           .layout_is_known = true,
                           .threads = 128};
   if (unit == TensorUnit::TensorCoreInt8) {
-    product.types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
-                      {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
-                      {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}};
+    product.types = products_of_bytes;
     product.type_count = 3;
   } else {
     const ScalarType factors = unit == TensorUnit::TensorCoreBf16 ? ScalarType::BFloat16 : ScalarType::Float16;
@@ -98,17 +102,13 @@ inline constexpr std::array<TensorIntrinsic, 20> tensor_intrinsics{{
      .k = 4,
      .instructions = 2,
      .unit = TensorUnit::Avx2,
-     .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
-                {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
-                {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}},
+     .types = products_of_bytes,
      .type_count = 3},
     {.name = "avx512_vnni",
      .n = 16,
      .k = 4,
      .unit = TensorUnit::Avx512Vnni,
-     .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
-                {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
-                {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}},
+     .types = products_of_bytes,
      .type_count = 3},
     {.name = "avx512_bf16",
      .n = 16,
@@ -122,9 +122,7 @@ inline constexpr std::array<TensorIntrinsic, 20> tensor_intrinsics{{
      .steps = 16,
      .takes_fewer = true,
      .unit = TensorUnit::AmxInt8,
-     .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
-                {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
-                {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}},
+     .types = products_of_bytes,
      .type_count = 3},
     {.name = "amx_bf16",
      .m = 16,
@@ -175,9 +173,7 @@ inline constexpr std::array<TensorIntrinsic, 20> tensor_intrinsics{{
      .n = 16,
      .k = 32,
      .unit = TensorUnit::TensorCoreInt8,
-     .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
-                {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
-                {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}},
+     .types = products_of_bytes,
      .type_count = 3,
      .since = 75,
      .layout_is_known = true},

@@ -238,6 +238,24 @@ struct Expected {
   reference::Tensors tensors;
 };
 
+/// Checks so many random schedules of a program, mutated, by `check(expected, schedule, nest)`; returns the sum of what
+/// that returns.
+template <class Check>
+std::size_t check_draws(const Graph& graph, const Target& target, std::uint64_t seed, int draws, const Check& check) {
+  const Space space;
+  const Task task = program::make_task("test", graph, target);
+  Rng rng(seed);
+  const Expected expected(*graph, rng);
+  std::size_t checked = 0;
+  for (int draw = 0; draw < draws; ++draw) {
+    auto config = space.sample(task, rng);
+    REQUIRE(config);
+    config = test::mutated(space, task, *config, rng);
+    checked += check(expected, *config, loops::lower(*config));
+  }
+  return checked;
+}
+
 /// Whether tile registers can be emulated here; tells where not.
 bool emulates_tiles() {
   const bool does = host_target().isa == Isa::Avx512;
@@ -390,32 +408,23 @@ TEST_CASE("other products do not") {
 }
 
 TEST_CASE("random schedules with tensor instructions compute what the reference does") {
-  const Space space;
   for (const TensorUnit unit : {TensorUnit::Avx512Vnni, TensorUnit::Avx512Bf16}) {
     if (!host_target().has(unit)) MESSAGE("this machine has no " << name(unit) << ": its loops run instead");
   }
   codegen::LlvmCompiler compiler(running());
   std::size_t checked = 0;
   for (const Graph& graph : products()) {
-    const Task task = program::make_task("test", graph, equipped());
-    Rng rng(11);
-    const Expected expected(*graph, rng);
     std::size_t with_instruction = 0;
-    for (int draw = 0; draw < 16; ++draw) {
-      auto config = space.sample(task, rng);
-      REQUIRE(config);
-      config = test::mutated(space, task, *config, rng);
-      with_instruction += is_tensorized(*config);
-      const loops::LoopNest nest = loops::lower(*config);
-      checked += expected.check(compiler.compile(nest), nest);
-    }
+    checked += check_draws(graph, equipped(), 11, 16, [&](const auto& expected, const auto& config, const auto& nest) {
+      with_instruction += is_tensorized(config);
+      return expected.check(compiler.compile(nest), nest);
+    });
     CHECK_MESSAGE(with_instruction > 0, program::to_text(*graph));
   }
   CHECK(checked == 7 * 16);
 }
 
 TEST_CASE("random schedules of products of bytes for AVX2 compute what the reference does") {
-  const Space space;
   const Target host = host_target().with_threads(2);
   Target target;
   target.isa = Isa::Avx2;
@@ -429,21 +438,15 @@ TEST_CASE("random schedules of products of bytes for AVX2 compute what the refer
   std::erase_if(graphs, [](const Graph& graph) { return !takes_bytes(*graph); });
   std::size_t checked = 0;
   for (const Graph& graph : graphs) {
-    const Task task = program::make_task("test", graph, target);
-    Rng rng(13);
-    const Expected expected(*graph, rng);
-    std::size_t with_instruction = 0, emitted = 0;
-    for (int draw = 0; draw < 16; ++draw) {
-      auto config = space.sample(task, rng);
-      REQUIRE(config);
-      config = test::mutated(space, task, *config, rng);
-      with_instruction += is_tensorized(*config);
-      const loops::LoopNest nest = loops::lower(*config);
-      emitted += to_text.to_assembly(nest).find("vpmaddwd") != std::string::npos;
-      checked += expected.check(compiler.compile(nest), nest);
-    }
+    std::size_t with_instruction = 0;
+    bool emitted = false;
+    checked += check_draws(graph, target, 13, 16, [&](const auto& expected, const auto& config, const auto& nest) {
+      with_instruction += is_tensorized(config);
+      emitted = emitted || to_text.to_assembly(nest).find("vpmaddwd") != std::string::npos;
+      return expected.check(compiler.compile(nest), nest);
+    });
     CHECK_MESSAGE(with_instruction > 0, program::to_text(*graph));
-    CHECK_MESSAGE(emitted > 0, program::to_text(*graph));
+    CHECK_MESSAGE(emitted, program::to_text(*graph));
   }
   CHECK(graphs.size() >= 6);
   CHECK(checked == graphs.size() * 16);
@@ -496,20 +499,12 @@ TEST_CASE("random schedules that leave padding out of an instruction's sums comp
 
 TEST_CASE("random schedules with tile registers compute what the reference does") {
   if (!emulates_tiles()) return;
-  const Space space;
   std::size_t checked = 0;
   for (const Graph& graph : tile_products()) {
-    const Task task = program::make_task("test", graph, with_tiles().with_threads(1));
-    Rng rng(17);
-    const Expected expected(*graph, rng);
     test::registers = {};
-    for (int draw = 0; draw < 5; ++draw) {
-      auto config = space.sample(task, rng);
-      REQUIRE(config);
-      config = test::mutated(space, task, *config, rng);
-      const loops::LoopNest nest = loops::lower(*config);
-      checked += check_with_tiles(expected, nest);
-    }
+    checked += check_draws(
+        graph, with_tiles().with_threads(1), 17, 5,
+        [](const auto& expected, const auto&, const auto& nest) { return check_with_tiles(expected, nest); });
     CHECK_MESSAGE(test::registers.products > 0, program::to_text(*graph));
     CHECK_MESSAGE(test::registers.misuses == 0, program::to_text(*graph));
   }
