@@ -28,19 +28,26 @@ function(tunewright_missing_components out what)
   set(${out} "${needs}" PARENT_SCOPE)
 endfunction()
 
-# With TUNEWRIGHT_TESTS_TOGETHER, sources that compile the given ones in groups of that many: test/together.cmake.
+# A source that compiles the given ones; with PROGRAMS before them each has a main: test/together.cmake.
+function(tunewright_compile_together output)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PROGRAMS" "" "")
+  set(members ${arg_UNPARSED_ARGUMENTS})
+  set(script "${PROJECT_SOURCE_DIR}/test/together.cmake")
+  list(JOIN members "|" sources)
+  add_custom_command(OUTPUT "${output}" DEPENDS ${members} "${script}"
+    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DSOURCES=${sources}" "-DPROGRAMS=${arg_PROGRAMS}" -P "${script}" VERBATIM)
+endfunction()
+
+# With TUNEWRIGHT_COMPILED_TOGETHER, sources that compile the given ones in groups of that many.
 function(tunewright_group_sources out name)
   set(groups "")
   set(rest ${ARGN})
-  while(rest AND TUNEWRIGHT_TESTS_TOGETHER GREATER 1)
-    list(SUBLIST rest 0 ${TUNEWRIGHT_TESTS_TOGETHER} members)
+  while(rest AND TUNEWRIGHT_COMPILED_TOGETHER GREATER 1)
+    list(SUBLIST rest 0 ${TUNEWRIGHT_COMPILED_TOGETHER} members)
     list(REMOVE_ITEM rest ${members})
     list(LENGTH groups number)
     set(group "${CMAKE_CURRENT_BINARY_DIR}/together/${name}_${number}.cpp")
-    set(script "${PROJECT_SOURCE_DIR}/test/together.cmake")
-    list(JOIN members "|" sources)
-    add_custom_command(OUTPUT "${group}" DEPENDS ${members} "${script}"
-      COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${group}" "-DSOURCES=${sources}" -P "${script}" VERBATIM)
+    tunewright_compile_together("${group}" ${members})
     list(APPEND groups "${group}")
   endwhile()
   set(${out} "${groups};${rest}" PARENT_SCOPE)
