@@ -28,14 +28,15 @@ function(tunewright_missing_components out what)
   set(${out} "${needs}" PARENT_SCOPE)
 endfunction()
 
-# A source that compiles the given ones; with PROGRAMS before them each has a main: test/together.cmake.
+# A source that compiles the given ones: test/together.cmake, whose PROGRAMS, MAIN and CALLS may come before them.
 function(tunewright_compile_together output)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PROGRAMS" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PROGRAMS" "MAIN;CALLS" "")
   set(members ${arg_UNPARSED_ARGUMENTS})
   set(script "${PROJECT_SOURCE_DIR}/test/together.cmake")
   list(JOIN members "|" sources)
-  add_custom_command(OUTPUT "${output}" DEPENDS ${members} "${script}"
-    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DSOURCES=${sources}" "-DPROGRAMS=${arg_PROGRAMS}" -P "${script}" VERBATIM)
+  add_custom_command(OUTPUT "${output}" DEPENDS ${members} ${arg_MAIN} "${script}"
+    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DSOURCES=${sources}" "-DPROGRAMS=${arg_PROGRAMS}"
+      "-DMAIN=${arg_MAIN}" "-DCALLS=${arg_CALLS}" -P "${script}" VERBATIM)
 endfunction()
 
 # With TUNEWRIGHT_COMPILED_TOGETHER, sources that compile the given ones in groups of that many.

@@ -80,12 +80,13 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
   /// has at most `budget.trials` / T trials, so that each of T tasks gets one. Observers of rounds get the history of
   /// the task of the round; `RunStatus::task` and `best` are of that task, `network` of all.
   ///
-  /// Throws `std::invalid_argument` for a budget that allows nothing or has fewer trials than tasks, for tasks that
-  /// `MultiTaskSession` rejects, and for a task whose space has no configuration.
+  /// Throws `std::invalid_argument` for a budget that allows nothing or has fewer trials than tasks, an empty clock,
+  /// tasks that `MultiTaskSession` rejects, and a task whose space has no configuration.
   template <class... Observers>
     requires(observers::Observer<std::remove_reference_t<Observers>, History<config_t<typename Recipe::space>>> && ...)
   MultiTaskRun<Config> run(std::span<const WeightedTask> tasks, Budget budget, Observers&&... observers) {
     check(budget);
+    check(parts().clock);
     MultiTaskSession<Recipe, Scheduler> session(parts(), scheduler, tasks, budget.patience_trials);
     if (budget.trials < tasks.size()) {
       throw std::invalid_argument("budget: " + std::to_string(budget.trials) + " trials for " +

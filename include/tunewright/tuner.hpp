@@ -62,11 +62,12 @@ struct Tuner : CheckedParts<Recipe>::type {
   [[nodiscard]] const Parts<Recipe>& parts() const noexcept { return *this; }
 
   /// Searches `task` until the budget is used, the space has nothing new, or an observer asks to stop. Throws
-  /// `std::invalid_argument` for a budget that allows nothing and for a space without any configuration.
+  /// `std::invalid_argument` for a budget that allows nothing, an empty clock, and a space without any configuration.
   template <class... Observers>
     requires(observers::Observer<std::remove_reference_t<Observers>, History<config_t<typename Recipe::space>>> && ...)
   Run<Config> run(const Task& task, const Budget& budget, Observers&&... observers) {
     check(budget);
+    check(parts().clock);
     Session<Recipe> session(parts(), task);
     const History<Config>& history = session.history();
     Run<Config> found{

@@ -182,6 +182,9 @@ TEST_CASE("an impossible budget and a network that is none are refused before an
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)tuner.run({}, {.trials = 2}), doctest::Contains("0 tasks"), std::invalid_argument);
   CHECK(tuner.parts().measurer.clock() == Seconds(0));
+  tuner.parts().clock = {};
+  CHECK_THROWS_WITH_AS((void)tuner.run(network(), {.trials = 100}), doctest::Contains("the clock is empty"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("time ends a run after a few measurements more, by the clock given") {

@@ -19,6 +19,9 @@ using Clock = std::function<Seconds()>;
 /// Seconds since 1970, for time stamps only.
 [[nodiscard]] Clock calendar_seconds();
 
+/// Throws `std::invalid_argument` for a clock that holds no function.
+void check(const Clock& clock);
+
 /// A clock that moves only when told. Copies share one time, so a measurer can drive the clock that a budget reads.
 class VirtualClock {
  public:
@@ -34,6 +37,7 @@ class VirtualClock {
 #if TUNEWRIGHT_DEFINES(core)
 
 #include <chrono>
+#include <stdexcept>
 
 namespace tunewright {
 
@@ -43,6 +47,10 @@ TUNEWRIGHT_INLINE Clock steady_seconds() {
 
 TUNEWRIGHT_INLINE Clock calendar_seconds() {
   return [] { return Seconds(std::chrono::system_clock::now().time_since_epoch()); };
+}
+
+TUNEWRIGHT_INLINE void check(const Clock& clock) {
+  if (!clock) throw std::invalid_argument("the clock is empty; give one, or leave the default, steady_seconds()");
 }
 
 }  // namespace tunewright

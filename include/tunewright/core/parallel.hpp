@@ -10,7 +10,7 @@ namespace tunewright {
 
 /// Calls `body(begin, end)` for contiguous parts of [0, n), one part per thread, and waits for all. The threads end
 /// with the call, so a process that forks between calls has one thread. If a part throws, the exception is rethrown
-/// after all parts have ended.
+/// after all parts have ended. Parts for which the system has no thread run on the caller's, one after the other.
 ///
 /// Determinism: the parts depend on `threads`; a body that treats each index independently and writes only to its own
 ///              slots gives the same result at any number of threads.
@@ -23,6 +23,7 @@ void parallel_parts(unsigned threads, std::size_t n, const std::function<void(st
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -47,8 +48,14 @@ TUNEWRIGHT_INLINE void parallel_parts(unsigned threads, std::size_t n,
   };
   {
     std::vector<std::jthread> team;
-    for (std::size_t part = 1; part < parts; ++part) team.emplace_back(guarded, part);
+    team.reserve(parts - 1);
+    try {
+      while (team.size() + 1 < parts) team.emplace_back(guarded, team.size() + 1);
+    } catch (const std::system_error&) {
+      // There are as many as there can be.
+    }
     guarded(0);
+    for (std::size_t part = team.size() + 1; part < parts; ++part) guarded(part);
   }
   if (failure) std::rethrow_exception(failure);
 }

@@ -77,10 +77,12 @@ struct Primitives {
   /// for a row.
   void describe(std::span<const schedule::ansor::Step> steps, FeatureBatch& batch) const;
 
+  /// Throws `std::invalid_argument` for options that leave no room for a row.
   [[nodiscard]] FeatureSchema schema() const;
 
  private:
   static constexpr std::size_t kinds = 11;
+  void check_room() const;
   using Table = std::array<std::string_view, kinds>;
 
   [[nodiscard]] const Table& table() const;
@@ -125,10 +127,11 @@ struct Primitives {
 namespace tunewright::features {
 
 TUNEWRIGHT_INLINE void Primitives::describe(std::span<const schedule::ansor::Step> steps, FeatureBatch& batch) const {
-  if (max_rows < 1 || columns <= kinds || batch.columns() != columns) {
-    throw std::invalid_argument("features::Primitives: " + std::to_string(max_rows) + " rows of " +
-                                std::to_string(columns) + " columns for a batch of " + std::to_string(batch.columns()) +
-                                "; give at least 1 row and 12 columns, and a batch of as many columns");
+  check_room();
+  if (batch.columns() != columns) {
+    throw std::invalid_argument("features::Primitives: rows of " + std::to_string(columns) +
+                                " columns for a batch of " + std::to_string(batch.columns()) +
+                                "; give a batch of as many columns");
   }
   const std::size_t rows = std::min(max_rows, steps.size());
   for (std::size_t r = 0; r < rows; ++r) {
@@ -140,7 +143,15 @@ TUNEWRIGHT_INLINE void Primitives::describe(std::span<const schedule::ansor::Ste
   batch.close_program();
 }
 
+TUNEWRIGHT_INLINE void Primitives::check_room() const {
+  if (max_rows > 0 && columns > kinds) return;
+  throw std::invalid_argument("features::Primitives: " + std::to_string(max_rows) + " rows of " +
+                              std::to_string(columns) + " columns; give at least 1 row and " +
+                              std::to_string(kinds + 1) + " columns");
+}
+
 TUNEWRIGHT_INLINE FeatureSchema Primitives::schema() const {
+  check_room();
   FeatureSchema schema{device == DeviceKind::Cpu ? "primitives_cpu" : "primitives_gpu", 1, {}};
   for (const std::string_view tag : table()) {
     schema.columns.push_back({"is_" + std::string(tag), "one-hot", "Whether the step is of this kind."});

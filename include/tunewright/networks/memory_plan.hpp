@@ -26,7 +26,8 @@ struct MemoryPlan {
 /// between the placed pieces whose lifetimes overlap with its own.
 ///
 /// Paper: Pisarchyk and Lee, arXiv 2001.03288, "greedy by size for offset calculation".
-/// Errors: `std::invalid_argument` for a piece that ends before it begins, and an alignment that is not a power of two.
+/// Errors: `std::invalid_argument` for a piece that ends before it begins, pieces that would not fit into an address
+///         space one behind the other, and an alignment that is not a power of two.
 /// Cost:   quadratic in the number of pieces.
 /// Determinism: a function of the arguments.
 [[nodiscard]] MemoryPlan plan_memory(std::span<const Lifetime> pieces, std::size_t alignment = 64);
@@ -54,7 +55,14 @@ TUNEWRIGHT_INLINE void check_lifetimes(std::span<const Lifetime> pieces, std::si
   if (!std::has_single_bit(alignment)) {
     throw std::invalid_argument("plan_memory: alignment is " + std::to_string(alignment) + "; give a power of two");
   }
+  std::size_t left = std::numeric_limits<std::size_t>::max() / alignment * alignment;
   for (std::size_t p = 0; p < pieces.size(); ++p) {
+    if (pieces[p].bytes > left) {
+      throw std::invalid_argument("plan_memory: piece " + std::to_string(p) + " has " +
+                                  std::to_string(pieces[p].bytes) + " bytes, " + std::to_string(left) +
+                                  " are left behind the pieces before it; give sizes that memory can hold");
+    }
+    left -= rounded_up(pieces[p].bytes, alignment);
     if (pieces[p].first <= pieces[p].last) continue;
     throw std::invalid_argument("plan_memory: piece " + std::to_string(p) + " lives from step " +
                                 std::to_string(pieces[p].first) + " to step " + std::to_string(pieces[p].last) +

@@ -285,12 +285,13 @@ TUNEWRIGHT_INLINE double average_top_k_score(std::span<const float> prediction, 
   const auto order = ranking_detail::by_prediction(prediction, truth);
   const double best = truth.empty() ? 0 : static_cast<double>(*std::max_element(truth.begin(), truth.end()));
   if (!(best > 0)) return 1;
+  const std::size_t n = std::min(k, order.size());
   double found = 0, sum = 0;
-  for (std::size_t i = 0; i < k; ++i) {
-    if (i < order.size()) found = std::max(found, static_cast<double>(truth[order[i]]));
+  for (std::size_t i = 0; i < n; ++i) {
+    found = std::max(found, static_cast<double>(truth[order[i]]));
     sum += found / best;
   }
-  return sum / static_cast<double>(k);
+  return (sum + static_cast<double>(k - n)) / static_cast<double>(k);  // more than there are would find the best
 }
 
 TUNEWRIGHT_INLINE double recall(std::span<const float> prediction, std::span<const float> truth, std::size_t k) {

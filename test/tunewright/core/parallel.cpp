@@ -2,10 +2,14 @@
 #include "tunewright/core/parallel.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <stdexcept>
 #include <vector>
+
+#include "support/address_space.hpp"
 
 using namespace tunewright;
 
@@ -32,4 +36,29 @@ TEST_CASE("an exception of a part reaches the caller after all parts have ended"
   };
   CHECK_THROWS_WITH_AS(run(), "part 2", std::runtime_error);
   CHECK(ended == 4);
+}
+
+TEST_CASE("parts for which the system has no thread run on the caller's") {
+  if (!support::limits_address_space) {
+    MESSAGE("skipped: a sanitizer needs the address space");
+    return;
+  }
+  constexpr int threads = 1000;
+  std::vector<int> visits(threads, 0);
+  const pid_t process = ::fork();
+  if (process == 0) {
+    support::leave_room_for(rlim_t{64} << 20);  // for the stacks of few threads
+    int status = 1;
+    try {
+      parallel_parts(threads, threads, [&](std::size_t begin, std::size_t) { ++visits[begin]; });
+      if (visits == std::vector<int>(threads, 1)) status = 0;
+    } catch (...) {
+      status = 2;
+    }
+    ::_exit(status);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(process, &status, 0) == process);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <vector>
 
 #include "support/evaluated.hpp"
@@ -75,5 +76,10 @@ TEST_CASE("lifetimes and alignments that make no sense are refused") {
   const std::vector<Lifetime> backwards{{1, 0, 0}, {1, 3, 2}};
   CHECK_REFUSES("piece 1 lives from step 3 to step 2", (void)networks::plan_memory(backwards));
   CHECK_REFUSES("piece 1", (void)networks::least_memory(backwards));
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  CHECK_REFUSES("piece 0 has 18446744073709551615 bytes",
+                (void)networks::plan_memory(std::vector<Lifetime>{{most, 0, 0}}));
+  CHECK_REFUSES("piece 1 has 9223372036854775808 bytes",
+                (void)networks::plan_memory(std::vector<Lifetime>{{most / 2 + 1, 0, 0}, {most / 2 + 1, 0, 0}}));
   CHECK_REFUSES("alignment is 48", (void)networks::plan_memory({}, 48));
 }

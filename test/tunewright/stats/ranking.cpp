@@ -81,6 +81,9 @@ TEST_CASE("what the k best predicted would find") {
   CHECK(top_k_score(score, truth, 9) == 1);
   CHECK(average_top_k_score(score, truth, 4) == doctest::Approx((0 + 0.5 + 0.8 + 1) / 4));
   CHECK(average_top_k_score(score, truth, 5) == doctest::Approx((0 + 0.5 + 0.8 + 1 + 1) / 5));
+  // (0 + 0.5 + 0.8 + (k - 3)) / k, without counting to k.
+  CHECK(average_top_k_score(score, truth, std::size_t{1} << 60) == doctest::Approx(1));
+  CHECK(average_top_k_score({}, {}, std::size_t{1} << 60) == 1);
   CHECK(top_k_score(Values{1, 1, 1}, Values{1, 0.5F, 0.25F}, 1) == 0.25);  // no luck from the order of records
   CHECK(top_k_score(Values{1, 2}, Values{0, 0}, 1) == 1);
   CHECK_THROWS_AS((void)top_k_score(score, truth, 0), std::invalid_argument);
