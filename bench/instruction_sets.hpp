@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -130,7 +131,9 @@ inline void restart_with(const std::vector<Variable>& variables, char** argv) {
       ::setenv(variable.c_str(), value.c_str(), 1);
   }
   if (as_wanted) return;
-  ::execv("/proc/self/exe", argv);
+  std::error_code unknown;
+  ::execv(std::filesystem::read_symlink("/proc/self/exe", unknown).c_str(), argv);  // the path gives a process its name
+  ::execv("/proc/self/exe", argv);  // whatever stands at that path by now
   throw std::system_error(errno, std::generic_category(), "the program cannot be started again by /proc/self/exe");
 }
 

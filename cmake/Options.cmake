@@ -11,7 +11,7 @@ option(TUNEWRIGHT_LONG_TESTS "Register the test cases of the suite 'long' as wel
 option(TUNEWRIGHT_BUILD_FUZZERS "Build the programs of test/fuzz with libFuzzer, for which Clang is needed" OFF)
 set(TUNEWRIGHT_TEST_TIMEOUT 600 CACHE STRING "Seconds that a test program may take")
 set(TUNEWRIGHT_COMPILED_TOGETHER 1 CACHE STRING
-  "Sources of a test program that are compiled together, which saves most of the time; above 1, lessons make one program, too")
+  "Sources of a test program compiled together; above 1, lessons are one program, and so are replays of fuzz inputs")
 set(TUNEWRIGHT_TEST_OPTIONS "" CACHE STRING "Options of the compiler for the sources of tests alone, not for what they link")
 
 # CMake from 3.28 on runs the preprocessor over every source for modules, of which there are none here.

@@ -2,8 +2,8 @@
 # cmake -DOUTPUT=<file> "-DSOURCES=a|b" [-DPROGRAMS=ON [-DMAIN=<source> -DCALLS=<function>]] -P together.cmake
 #
 # Writes one source that compiles several sources: most of the time that each alone takes is spent on headers that the
-# others include too. First stand the includes of all, then each source in a namespace of its own, so that helpers of two
-# sources may share a name. In there its includes do nothing, since all headers are guarded.
+# others include too. First stand the includes of all, then each source in a namespace of its own, so that helpers of
+# two sources may share a name. In there its includes do nothing, since all headers are guarded.
 #
 # With PROGRAMS each source has a main; the first argument of the whole names the one to call, which gets the others.
 # With MAIN that source has the main of each, which calls a function with C linkage.
@@ -38,7 +38,8 @@ foreach(source IN LISTS sources)
   string(APPEND calls "  if (name == \"${program}\") return call(source_${count}::main, argc - 1, argv + 1);\n")
   string(APPEND bodies "namespace source_${count} {\n")
   if(MAIN)
-    string(APPEND bodies "#define ${CALLS} ${CALLS}_${count}\n#include \"${source}\"\n#include \"${MAIN}\"\n#undef ${CALLS}\n")
+    string(APPEND bodies "#define ${CALLS} ${CALLS}_${count}\n"
+      "#include \"${source}\"\n#include \"${MAIN}\"\n#undef ${CALLS}\n")
   else()
     string(APPEND bodies "#include \"${source}\"\n")
   endif()
@@ -49,7 +50,9 @@ if(PROGRAMS)
   list(APPEND includes "<string_view>")
   string(APPEND bodies
     "[[maybe_unused]] static int call(int (*program)(), int, char**) { return program(); }\n"
-    "[[maybe_unused]] static int call(int (*program)(int, char**), int argc, char** argv) { return program(argc, argv); }\n"
+    "[[maybe_unused]] static int call(int (*program)(int, char**), int argc, char** argv) {\n"
+    "  return program(argc, argv);\n"
+    "}\n"
     "int main(int argc, char** argv) {\n"
     "  const std::string_view name = argc > 1 ? argv[1] : \"\";\n"
     "${calls}"

@@ -51,7 +51,7 @@ struct Parts {
 
   std::uint64_t seed = 0;          ///< same seed, same history
   unsigned threads = 1;            ///< for exploring, filtering and featurizing; does not change the result
-  Clock clock = steady_seconds();  ///< read for budgets and reports only
+  Clock clock = steady_seconds();  ///< read for budgets and reports only; not empty
   TrainingSet training{};          ///< training data of the model; grows with every session over these parts
   /// Configurations of a task to measure before any other, for example from a store of schedules
   /// (`data::ScheduleStore`). Measured and rejected ones are skipped. The search continues from the fastest.

@@ -175,16 +175,16 @@ TEST_CASE("a round is small enough for every task to have one") {
   for (const auto& task : run.tasks) CHECK(task.history.size() >= 33);
 }
 
-TEST_CASE("an impossible budget and a network that is none are refused before anything is measured") {
+TEST_CASE("an impossible budget, a network that is none and an empty clock are refused before anything is measured") {
   MultiTaskTuner<RandomSearch, schedulers::RoundRobin> tuner;
   CHECK_THROWS_AS((void)tuner.run(network(), {.trials = 0}), std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)tuner.run(network(), {.trials = 2}), doctest::Contains("2 trials for 3 tasks"),
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)tuner.run({}, {.trials = 2}), doctest::Contains("0 tasks"), std::invalid_argument);
-  CHECK(tuner.parts().measurer.clock() == Seconds(0));
   tuner.parts().clock = {};
   CHECK_THROWS_WITH_AS((void)tuner.run(network(), {.trials = 100}), doctest::Contains("the clock is empty"),
                        std::invalid_argument);
+  CHECK(tuner.parts().measurer.clock() == Seconds(0));
 }
 
 TEST_CASE("time ends a run after a few measurements more, by the clock given") {

@@ -104,7 +104,7 @@ TEST_CASE("an empty space gets an error that names the task and the remedy") {
                        std::invalid_argument);
 }
 
-TEST_CASE("an empty clock is refused before anything is measured") {
+TEST_CASE("an empty clock is refused") {
   Tuner<toy::RandomSearch> tuner{{.clock = {}}};
   CHECK_THROWS_WITH_AS((void)tuner.run(toy::task(), {.trials = 10}), doctest::Contains("the clock is empty"),
                        std::invalid_argument);

@@ -19,7 +19,7 @@ using Clock = std::function<Seconds()>;
 /// Seconds since 1970, for time stamps only.
 [[nodiscard]] Clock calendar_seconds();
 
-/// Throws `std::invalid_argument` for a clock that holds no function.
+/// Throws `std::invalid_argument` for the clock of a tuner that holds no function.
 void check(const Clock& clock);
 
 /// A clock that moves only when told. Copies share one time, so a measurer can drive the clock that a budget reads.

@@ -48,11 +48,10 @@ TUNEWRIGHT_INLINE void parallel_parts(unsigned threads, std::size_t n,
   };
   {
     std::vector<std::jthread> team;
-    team.reserve(parts - 1);
     try {
       while (team.size() + 1 < parts) team.emplace_back(guarded, team.size() + 1);
     } catch (const std::system_error&) {
-      // There are as many as there can be.
+      // The caller runs the remaining parts.
     }
     guarded(0);
     for (std::size_t part = team.size() + 1; part < parts; ++part) guarded(part);

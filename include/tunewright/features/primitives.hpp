@@ -82,9 +82,9 @@ struct Primitives {
 
  private:
   static constexpr std::size_t kinds = 11;
-  void check_room() const;
   using Table = std::array<std::string_view, kinds>;
 
+  void check_room() const;
   [[nodiscard]] const Table& table() const;
   [[nodiscard]] std::optional<std::size_t> column_of(std::string_view tag) const;
 

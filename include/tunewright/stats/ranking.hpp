@@ -291,7 +291,7 @@ TUNEWRIGHT_INLINE double average_top_k_score(std::span<const float> prediction, 
     found = std::max(found, static_cast<double>(truth[order[i]]));
     sum += found / best;
   }
-  return (sum + static_cast<double>(k - n)) / static_cast<double>(k);  // more than there are would find the best
+  return (sum + static_cast<double>(k - n)) / static_cast<double>(k);  // from n on, each finds the best
 }
 
 TUNEWRIGHT_INLINE double recall(std::span<const float> prediction, std::span<const float> truth, std::size_t k) {

@@ -17,6 +17,7 @@
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -71,15 +72,17 @@ void use_a_thread(void* const* buffers, const tunewright_runtime* runtime) {
   CPU_AND(&both, &own, &other);
   if (CPU_COUNT(&own) != 1 || CPU_COUNT(&other) != 1 || CPU_COUNT(&both) != 0) std::abort();
 }
-/// Reads a float of each line of A and B, in an order that no prefetcher knows: each address depends on the value before.
+/// Reads a float of each line of A and of B. Each address depends on the value before, so misses do not overlap.
 TUNEWRIGHT_TEST_UNCHECKED void visit_lines(void* const* buffers, const tunewright_runtime* runtime) {
   constexpr std::int64_t floats_per_line = 16;
   constexpr std::int64_t lines = count / floats_per_line;
+  constexpr std::int64_t stride = 23;
+  static_assert(std::gcd(stride, lines) == 1);
   std::int64_t line = 0;
   for (std::int64_t visited = 0; visited < 2 * lines; ++visited) {
-    const bool in_range =
-        std::abs(in(buffers, visited % 2)[line * floats_per_line]) <= std::numeric_limits<float>::max();
-    line = (line + 22 + std::int64_t{in_range}) % lines;
+    const volatile float* const values = in(buffers, visited < lines ? 0 : 1);
+    const bool in_range = std::abs(values[line * floats_per_line]) <= std::numeric_limits<float>::max();
+    line = (line + stride - 1 + std::int64_t{in_range}) % lines;
   }
   add(buffers, runtime);
 }
