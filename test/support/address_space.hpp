@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -25,6 +26,26 @@ inline void leave_room_for(rlim_t more) {
   const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + more;
   const rlimit limit{bytes, bytes};
   if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(4);
+}
+
+/// Calls `work` in a process that has `more` bytes of address space left; returns the status it ends with: that which
+/// `work` returns, 2 where it throws, and -1 if a signal ends the process or there is none.
+template <class Work>
+[[nodiscard]] int status_with_room_for(rlim_t more, const Work& work) {
+  const pid_t process = ::fork();
+  if (process == 0) {
+    leave_room_for(more);
+    int status = 2;
+    try {
+      status = work();
+    } catch (...) {
+      // The status tells.
+    }
+    ::_exit(status);
+  }
+  int status = -1;
+  if (process < 0 || ::waitpid(process, &status, 0) != process || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
 }
 
 }  // namespace support

@@ -85,6 +85,7 @@ struct Primitives {
   using Table = std::array<std::string_view, kinds>;
 
   void check_room() const;
+  [[noreturn]] void refuse(const std::string& why) const;
   [[nodiscard]] const Table& table() const;
   [[nodiscard]] std::optional<std::size_t> column_of(std::string_view tag) const;
 
@@ -129,9 +130,7 @@ namespace tunewright::features {
 TUNEWRIGHT_INLINE void Primitives::describe(std::span<const schedule::ansor::Step> steps, FeatureBatch& batch) const {
   check_room();
   if (batch.columns() != columns) {
-    throw std::invalid_argument("features::Primitives: rows of " + std::to_string(columns) +
-                                " columns for a batch of " + std::to_string(batch.columns()) +
-                                "; give a batch of as many columns");
+    refuse(" for a batch of " + std::to_string(batch.columns()) + "; give a batch of as many columns");
   }
   const std::size_t rows = std::min(max_rows, steps.size());
   for (std::size_t r = 0; r < rows; ++r) {
@@ -144,10 +143,12 @@ TUNEWRIGHT_INLINE void Primitives::describe(std::span<const schedule::ansor::Ste
 }
 
 TUNEWRIGHT_INLINE void Primitives::check_room() const {
-  if (max_rows > 0 && columns > kinds) return;
+  if (max_rows < 1 || columns <= kinds) refuse("; give at least 1 row and " + std::to_string(kinds + 1) + " columns");
+}
+
+TUNEWRIGHT_INLINE void Primitives::refuse(const std::string& why) const {
   throw std::invalid_argument("features::Primitives: " + std::to_string(max_rows) + " rows of " +
-                              std::to_string(columns) + " columns; give at least 1 row and " +
-                              std::to_string(kinds + 1) + " columns");
+                              std::to_string(columns) + " columns" + why);
 }
 
 TUNEWRIGHT_INLINE FeatureSchema Primitives::schema() const {

@@ -2,8 +2,6 @@
 #include "tunewright/core/parallel.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <stdexcept>
@@ -45,20 +43,9 @@ TEST_CASE("parts for which the system has no thread run on the caller's") {
   }
   constexpr int threads = 1000;
   std::vector<int> visits(threads, 0);
-  const pid_t process = ::fork();
-  if (process == 0) {
-    support::leave_room_for(rlim_t{64} << 20);  // for the stacks of few threads
-    int status = 1;
-    try {
-      parallel_parts(threads, threads, [&](std::size_t begin, std::size_t) { ++visits[begin]; });
-      if (visits == std::vector<int>(threads, 1)) status = 0;
-    } catch (...) {
-      status = 2;
-    }
-    ::_exit(status);
-  }
-  int status = -1;
-  REQUIRE(::waitpid(process, &status, 0) == process);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  const auto run = [&] {
+    parallel_parts(threads, threads, [&](std::size_t begin, std::size_t) { ++visits[begin]; });
+    return visits == std::vector<int>(threads, 1) ? 0 : 1;
+  };
+  CHECK(support::status_with_room_for(rlim_t{64} << 20, run) == 0);  // for the stacks of few threads
 }

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstddef>
@@ -344,16 +342,11 @@ TEST_CASE("the best of a journal is found in memory for a few of its records") {
       file << data::to_line(one) << '\n';
     }
   }
-  const pid_t child = ::fork();
-  if (child == 0) {
-    support::leave_room_for(rlim_t{12} << 20);
+  const auto find_best = [&] {
     const auto best = data::best_record(path, toy::task());
-    ::_exit(best && best->config.front() == 'b' ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+    return best && best->config.front() == 'b' ? 0 : 1;
+  };
+  CHECK(support::status_with_room_for(rlim_t{12} << 20, find_best) == 0);
 }
 
 TEST_CASE("records of a published table written as a journal are the trials a tuner goes on from") {

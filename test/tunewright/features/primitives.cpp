@@ -73,7 +73,7 @@ TEST_CASE("rows and programs that are too long are cut, short ones filled up if 
 TEST_CASE("a batch of another width, and options without room, are refused") {
   FeatureBatch batch(20);
   CHECK_THROWS_WITH_AS(features::Primitives::cpu().describe({}, batch),
-                       doctest::Contains("22 columns for a batch of 20"), std::invalid_argument);
+                       doctest::Contains("25 rows of 22 columns for a batch of 20"), std::invalid_argument);
   const features::Primitives no_rows{.max_rows = 0, .columns = 20}, narrow{.columns = 11};
   CHECK_THROWS_WITH_AS(no_rows.describe({}, batch), doctest::Contains("0 rows of 20 columns"), std::invalid_argument);
   FeatureBatch of_11(11);
