@@ -8,8 +8,9 @@
 //
 // Each float32 kernel of the suite is tuned as bench_cpu_kernels tunes it. Counters, each a time over that of the
 // kernel as it is, above 1 is slower: one_iteration_per_step (loops of reductions count every iteration),
-// without_register_tiles (targets of reductions are loaded and stored), aggressive (LLVM's highest level of instruction
-// selection and scheduling). The last benchmark, summary, has their geometric means.
+// without_register_tiles (targets of reductions are loaded and stored), without_prefetches (the next weights are not
+// fetched early, which helps in networks), aggressive (LLVM's highest level of instruction selection and scheduling).
+// The last benchmark, summary, has their geometric means.
 
 #include <benchmark/benchmark.h>
 
@@ -37,11 +38,15 @@ struct Variant {
 };
 
 std::vector<Variant> variants() {
-  codegen::CompileOptions one_iteration, no_tiles, aggressive;
+  codegen::CompileOptions one_iteration, no_tiles, no_prefetches, aggressive;
   one_iteration.plan.max_iterations_per_step = 1;
   no_tiles.register_tiles = false;
+  no_prefetches.prefetch_constants = false;
   aggressive.aggressive = true;
-  return {{"one_iteration_per_step", one_iteration}, {"without_register_tiles", no_tiles}, {"aggressive", aggressive}};
+  return {{"one_iteration_per_step", one_iteration},
+          {"without_register_tiles", no_tiles},
+          {"without_prefetches", no_prefetches},
+          {"aggressive", aggressive}};
 }
 
 void compare(benchmark::State& state, const bench::SuiteEntry& entry, const Target& target,

@@ -2,14 +2,16 @@
 //
 // Whole networks, tuned and run: batch 1, float32, all processors.
 //
-//   bench_end_to_end [--journals=DIR] [--minutes=N] [--trials=N] [--threads=N] [--serve] [--export=DIR]
-//                    [Google Benchmark options]
+//   bench_end_to_end [--journals=DIR] [--minutes=N] [--trials=N] [--candidates=N] [--threads=N] [--serve]
+//                    [--export=DIR] [Google Benchmark options]
 //
 // Each network is cut into tasks, which are tuned under `schedulers::Gradient` for N minutes (15) or N trials a task
 // (no limit unless given). What is measured goes to DIR/<network>.jsonl, and a search goes on from there: with
-// --minutes=0 nothing is measured beyond it. Counters: latency_ms (median of 30 inferences or as many as fit into ten
-// seconds), sum_of_tasks_ms (what tuning expected), tuning_seconds (of this run), trials and recalled (of these, from
-// the journal), failed, tasks, gflops. With --export=DIR each network is exported to DIR/<network>, compiled by cc with
+// --minutes=0 nothing is measured beyond it. Of the N fastest schedules of each task (8; 1 takes the fastest), the one
+// that is fastest inside the network is chosen (`networks::choose_in_network`). Counters: latency_ms (median of 30
+// inferences or as many as fit into ten seconds), sum_of_tasks_ms (what tuning expected), tuning_seconds (of this run,
+// with choosing), choosing_seconds, gain_in_network (what choosing saved), trials and recalled (of these, from the
+// journal), failed, tasks, gflops. With --export=DIR each network is exported to DIR/<network>, compiled by cc with
 // the C runtime, and measured in turns with the tuned one: exported_ms, ratio_exported_vs_tuned (tuned time / exported
 // time, median over turns: above 1 is faster) and ratio_of_copy (the same for the tuned network and itself).
 //
@@ -50,6 +52,7 @@
 #include "tunewright/data/journal.hpp"
 #include "tunewright/graph.hpp"
 #include "tunewright/multi_task_tuner.hpp"
+#include "tunewright/networks/choose_in_network.hpp"
 #include "tunewright/networks/compiled_network.hpp"
 #include "tunewright/networks/default_schedules.hpp"
 #include "tunewright/orc.hpp"
@@ -69,6 +72,7 @@ struct Options {
   std::string journals;
   double minutes = 15;
   std::size_t trials_per_task = 0;  // 0: no limit
+  std::size_t candidates = 8;       // of each task, tried inside the network
   unsigned threads = host_target().threads;
   bool serve = false;
   std::string export_folder;
@@ -79,7 +83,8 @@ struct Tuned {
   reference::Tensors values;
   RunStatus status;
   std::vector<WeightedTask> tasks;
-  std::vector<schedule::Schedule> schedules;  ///< by task
+  networks::InNetworkChoice choice;
+  Seconds choosing;
 };
 
 Tuned tune(const networks::Network& network, const Options& options) {
@@ -99,14 +104,21 @@ Tuned tune(const networks::Network& network, const Options& options) {
     data::Journal journal{{.path = options.journals + "/" + network.name + ".jsonl", .many_tasks = true}};
     return tuner.run(partition.tasks, budget, journal, Progress{});
   }();
-  std::vector<schedule::Schedule> schedules = networks::default_schedules(partition.tasks);
-  for (std::size_t t = 0; t < run.tasks.size(); ++t)
-    if (const auto* best = run.tasks[t].best()) schedules[t] = best->candidate.config;
+  std::vector<std::vector<schedule::Schedule>> candidates;
+  for (const auto& task : run.tasks) {
+    candidates.push_back(task.history.fastest(options.candidates));
+    if (candidates.back().empty()) candidates.back().push_back(networks::default_schedule(task.task.task));
+  }
   const reference::Tensors values = networks::random_values(network, Rng(1));
-  networks::CompiledNetwork compiled(network, partition, schedules, values,
-                                     {.compile_threads = target.threads, .processors = host_processors()});
+  const networks::CompiledNetworkOptions compiling{.compile_threads = target.threads, .processors = host_processors()};
+  networks::InNetworkChoice choice;
+  const double choosing = seconds_of([&] {
+    const bench::KeptToProcessor kept(host_processors().front());
+    choice = networks::choose_in_network(network, partition, candidates, values, {.network = compiling});
+  });
+  networks::CompiledNetwork compiled(network, partition, choice.schedules, values, compiling);
   compiled.set_inputs(values);
-  return {std::move(compiled), values, run.status, partition.tasks, std::move(schedules)};
+  return {std::move(compiled), values, run.status, partition.tasks, std::move(choice), Seconds(choosing)};
 }
 
 /// oneDNN's convolutions and products beside the kernels of the tasks that they belong to, one right after the other.
@@ -121,7 +133,8 @@ void add_onednn_layers(benchmark::State& state, const Tuned& tuned) {
   for (const bench::LibraryLayer& layer : layers) {
     const WeightedTask& weighted = tuned.tasks[layer.task];
     onednn_s += weighted.weight * seconds_of_kernel(layer.alone, layer.kernel);
-    const codegen::Kernel ours = measurer.compile_kernel(weighted.task, loops::lower(tuned.schedules[layer.task]));
+    const codegen::Kernel ours =
+        measurer.compile_kernel(weighted.task, loops::lower(tuned.choice.schedules[layer.task]));
     tuned_s += weighted.weight * seconds_of_kernel(weighted.task, ours);
     covered += weighted.weight * layer.alone.flops;
   }
@@ -171,7 +184,9 @@ void tune_and_run(benchmark::State& state, const bench::KnownNetwork& model, con
     state.counters["latency_ms"] = 1e3 * stats::median(seconds);
     state.counters["sum_of_tasks_ms"] = 1e3 * found.latency.count();
     state.counters["gflops"] = found.flops / stats::median(seconds) * 1e-9;
-    state.counters["tuning_seconds"] = tuned.status.elapsed.count();
+    state.counters["tuning_seconds"] = (tuned.status.elapsed + tuned.choosing).count();
+    state.counters["choosing_seconds"] = tuned.choosing.count();
+    state.counters["gain_in_network"] = tuned.choice.gain;
     state.counters["recalled"] = static_cast<double>(tuned.status.recalled);
     state.counters["trials"] = static_cast<double>(tuned.status.trials);
     state.counters["failed"] = static_cast<double>(tuned.status.failed());
@@ -187,7 +202,8 @@ void serve(const std::string& name, const Options& options) {
   Tuned tuned = tune(bench::known_network(name), options);
   const bench::KeptToProcessor kept(host_processors().front());
   std::cout << "ready trials=" << tuned.status.trials << " failed=" << tuned.status.failed()
-            << " seconds=" << tuned.status.elapsed.count() << " tasks=" << tuned.status.network->tasks << std::endl;
+            << " seconds=" << (tuned.status.elapsed + tuned.choosing).count()
+            << " tasks=" << tuned.status.network->tasks << " gain_in_network=" << tuned.choice.gain << std::endl;
   for (std::string line; std::getline(std::cin, line);)
     std::cout << seconds_of([&] { static_cast<void>(tuned.network.run(tuned.values)); }) << std::endl;
 }
@@ -210,6 +226,8 @@ Options take_options(int& argc, char** argv, std::string& filter) {
       options.threads = static_cast<unsigned>(bench::parse_number(*threads, "threads", 1, 1024));
     else if (const auto trials = value("--trials="))
       options.trials_per_task = bench::parse_trials(*trials);
+    else if (const auto candidates = value("--candidates="))
+      options.candidates = static_cast<std::size_t>(bench::parse_number(*candidates, "candidates", 1, 1024));
     else if (const auto exported = value("--export="))
       options.export_folder = *exported;
     else if (argument == "--serve")

@@ -37,7 +37,7 @@ set(below_schedule core json program)
 set(below_loops core program schedule)
 set(below_reference core program)
 set(below_codegen core program schedule loops)
-set(below_networks core program schedule loops reference codegen spaces drafts)
+set(below_networks core stats program schedule loops reference codegen spaces drafts)
 
 set(umbrellas "(tunewright|policies|data|gzip|graph|reference|eigen|orc|mpi|onnx|nvrtc|study|recipes)")  # see umbrellas.cmake
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/called_intrinsic.hpp"
 #include "tunewright/codegen/llvm.hpp"
 
 /// Tile registers of AMX for machines that have none: functions of this program in place of the instructions.
@@ -122,8 +123,8 @@ inline void product_of_pairs(std::uint8_t sum, std::uint8_t rows, std::uint8_t c
 
 /// The kernel with a call of the function above for each tile instruction.
 [[nodiscard]] inline codegen::Kernel with_emulated_tiles(const loops::LoopNest& nest, const Target& target) {
-  const auto address = [](auto* function) { return std::to_string(reinterpret_cast<std::uintptr_t>(function)); };
-  const std::vector<std::pair<std::string, std::string>> functions{
+  const auto address = [](auto* function) { return reinterpret_cast<std::uintptr_t>(function); };
+  const std::vector<std::pair<std::string, std::uintptr_t>> functions{
       {"ldtilecfg", address(&ldtilecfg)},
       {"tilerelease", address(&tilerelease)},
       {"tileloadd64", address(&tileloadd64)},
@@ -136,14 +137,7 @@ inline void product_of_pairs(std::uint8_t sum, std::uint8_t rows, std::uint8_t c
       {"tdpbuud", address(&product_of_bytes<std::uint8_t, std::uint8_t>)}};
   codegen::LlvmCompiler compiler(target, {.verify = true});
   std::string text = compiler.to_llvm_ir(nest);
-  for (const auto& [name, at] : functions) {
-    const std::string intrinsic = "@llvm.x86." + name + "(";
-    const std::string declaration = "declare void " + intrinsic;
-    if (const auto declared = text.find(declaration); declared != std::string::npos)
-      text.erase(declared, text.find('\n', declared) - declared);
-    for (std::size_t found = text.find(intrinsic); found != std::string::npos; found = text.find(intrinsic, found))
-      text.replace(found, intrinsic.size(), "inttoptr (i64 " + at + " to ptr)(");
-  }
+  for (const auto& [name, at] : functions) text = with_function_for(std::move(text), "@llvm.x86." + name, at);
   const codegen::Kernel compiled = compiler.compile(nest);
   return compiler.compile_ir_text(text, compiled.symbol, compiled.buffers);
 }

@@ -16,6 +16,7 @@
 #include "tunewright/measurers/cpu_compilers.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/remote.hpp"
+#include "tunewright/networks/choose_in_network.hpp"
 #include "tunewright/networks/compile_kernels.hpp"
 #include "tunewright/networks/compiled_network.hpp"
 #endif

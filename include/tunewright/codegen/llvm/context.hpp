@@ -28,6 +28,7 @@
 ///   ExpressionEmitter                scalar bodies
 ///   StatementEmitter                 statements under their guards
 ///   RegisterTileEmitter              targets of reductions in vector registers
+///   ConstantPrefetcher               weights on their way from memory while earlier ones are used
 ///   TensorEmitter                    tensor instructions for one row, and copies in the order that they read
 ///   TransposedCopyEmitter            square tiles whose operands are transposed relative to their target
 ///   MatrixProductFinder              products that AMX tile registers can compute

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/codegen/llvm/constant_prefetcher.hpp"
 #include "tunewright/codegen/llvm/functions.hpp"
 #include "tunewright/codegen/llvm/register_tile_emitter.hpp"
 #include "tunewright/codegen/llvm/tensor_emitter.hpp"
@@ -21,6 +22,7 @@ namespace tunewright::codegen::llvm_backend {
 
 struct LoopOptions {
   bool register_tiles;           ///< keep targets of reductions in registers
+  bool prefetch_constants;       ///< see `ConstantPrefetcher`
   std::int64_t max_stack_bytes;  ///< limit of temporaries per thread
 };
 
@@ -123,7 +125,9 @@ class LoopEmitter {
       if (std::optional<AccumulatorTile> tile = register_tiles_.find(loop)) {
         register_tiles_.open(*tile, fresh);
         statements_.use_registers(&*tile);
+        if (options_.prefetch_constants) prefetches_ = prefetcher_.find(*tile, open_);
         emit_guarded(loop);
+        prefetches_.clear();
         statements_.use_registers(nullptr);
         register_tiles_.close(*tile, fresh);
         return;
@@ -157,6 +161,7 @@ class LoopEmitter {
   void emit_iterations(const loops::Loop& loop) {
     if (plan_.has_instruction(loop) && (tile_registers_.emit(loop) || tensors_.emit(loop))) return;
     if (tensors_.emit_interleaved(loop) || transposed_copies_.emit(loop)) return;
+    open_.push_back(&loop);
     if (plan_.is_static(loop)) {
       for_each_binding(context_, loop, [&] { emit_body(loop.body); });
     } else if (loop.kind == loops::LoopKind::Vectorized) {
@@ -166,6 +171,7 @@ class LoopEmitter {
     } else {
       emit_steps(loop);
     }
+    open_.pop_back();
   }
 
   /// A serial loop of some iterations per step, then those left.
@@ -175,6 +181,7 @@ class LoopEmitter {
     emit_serial(
         loop.var, builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(in_steps)),
         [&] {
+          prefetcher_.emit(prefetches_, loop, step);
           for (std::int64_t i = 0; i < step; ++i) {
             context_.bindings[loop.var].constant = i;
             emit_body(loop.body);
@@ -323,6 +330,9 @@ class LoopEmitter {
   TransposedCopyEmitter transposed_copies_{context_, values_, memory_, expressions_};
   MatrixProductFinder matrix_products_{context_, values_};
   TileRegisterEmitter tile_registers_{context_, values_, memory_};
+  ConstantPrefetcher prefetcher_{context_, values_, memory_};
+  std::vector<const loops::Loop*> open_;      // loops around the insertion point, outermost first
+  std::vector<ConstantPrefetch> prefetches_;  // of the register tile that is open
   llvm::Value* runtime_ = nullptr;
   std::int64_t stack_bytes_ = 0;
 };

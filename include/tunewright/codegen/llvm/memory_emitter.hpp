@@ -123,6 +123,14 @@ class MemoryEmitter {
     }
   }
 
+  /// Asks for the line of an element in L2. The element may lie outside the buffer.
+  void prefetch(loops::BufferId id, const Affine& at) {
+    constexpr std::uint32_t read = 0, into_l2 = 2, data = 1;
+    builder_.CreateIntrinsic(
+        llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+        {address(id, at), builder_.getInt32(read), builder_.getInt32(into_l2), builder_.getInt32(data)});
+  }
+
   /// Address of the first lane.
   [[nodiscard]] llvm::Value* address(loops::BufferId id, const Affine& at) {
     if (context_.pointers[id] == nullptr)
