@@ -124,22 +124,19 @@ inline void product_of_pairs(std::uint8_t sum, std::uint8_t rows, std::uint8_t c
 /// The kernel with a call of the function above for each tile instruction.
 [[nodiscard]] inline codegen::Kernel with_emulated_tiles(const loops::LoopNest& nest, const Target& target) {
   const auto address = [](auto* function) { return reinterpret_cast<std::uintptr_t>(function); };
-  const std::vector<std::pair<std::string, std::uintptr_t>> functions{
-      {"ldtilecfg", address(&ldtilecfg)},
-      {"tilerelease", address(&tilerelease)},
-      {"tileloadd64", address(&tileloadd64)},
-      {"tilezero", address(&tilezero)},
-      {"tilestored64", address(&tilestored64)},
-      {"tdpbf16ps", address(&product_of_pairs)},
-      {"tdpbssd", address(&product_of_bytes<std::int8_t, std::int8_t>)},
-      {"tdpbsud", address(&product_of_bytes<std::int8_t, std::uint8_t>)},
-      {"tdpbusd", address(&product_of_bytes<std::uint8_t, std::int8_t>)},
-      {"tdpbuud", address(&product_of_bytes<std::uint8_t, std::uint8_t>)}};
+  const std::vector<CalledIntrinsic> functions{
+      {"@llvm.x86.ldtilecfg", address(&ldtilecfg)},
+      {"@llvm.x86.tilerelease", address(&tilerelease)},
+      {"@llvm.x86.tileloadd64", address(&tileloadd64)},
+      {"@llvm.x86.tilezero", address(&tilezero)},
+      {"@llvm.x86.tilestored64", address(&tilestored64)},
+      {"@llvm.x86.tdpbf16ps", address(&product_of_pairs)},
+      {"@llvm.x86.tdpbssd", address(&product_of_bytes<std::int8_t, std::int8_t>)},
+      {"@llvm.x86.tdpbsud", address(&product_of_bytes<std::int8_t, std::uint8_t>)},
+      {"@llvm.x86.tdpbusd", address(&product_of_bytes<std::uint8_t, std::int8_t>)},
+      {"@llvm.x86.tdpbuud", address(&product_of_bytes<std::uint8_t, std::uint8_t>)}};
   codegen::LlvmCompiler compiler(target, {.verify = true});
-  std::string text = compiler.to_llvm_ir(nest);
-  for (const auto& [name, at] : functions) text = with_function_for(std::move(text), "@llvm.x86." + name, at);
-  const codegen::Kernel compiled = compiler.compile(nest);
-  return compiler.compile_ir_text(text, compiled.symbol, compiled.buffers);
+  return with_functions_for(functions, nest, compiler);
 }
 
 }  // namespace tunewright::test

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "support/count.hpp"
 #include "support/nest_builder.hpp"
 #include "support/reference_arguments.hpp"
 #include "support/run_kernel.hpp"
@@ -233,23 +234,17 @@ program::ComputeGraph matmul_and_copy(std::int64_t m, std::int64_t n, std::int64
   return g;
 }
 
-std::size_t count(const std::string& text, const std::string& word) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
-  return found;
-}
-
 TEST_CASE("a register tile stays in registers") {
   const auto g = matmul_and_copy(8, 32, 64);
   codegen::LlvmCompiler compiler(target(Isa::Avx512));
   const loops::LoopNest nest = tiled_matmul(g, LoopKind::Unrolled, 32);
   const std::string ir = compiler.to_llvm_ir(nest);
-  CHECK(count(ir, "alloca") == 0);
-  CHECK(count(ir, "store <16 x float>") == 8);       // the copy, once an element
-  CHECK(count(ir, "= load <16 x float>") == 4 * 2);  // a row of B, once an iteration, of which a step has four
-  CHECK(count(ir, "= load float") == 4 * 4);         // a column of A
+  CHECK(test::count(ir, "alloca") == 0);
+  CHECK(test::count(ir, "store <16 x float>") == 8);       // the copy, once an element
+  CHECK(test::count(ir, "= load <16 x float>") == 4 * 2);  // a row of B, once an iteration, of which a step has four
+  CHECK(test::count(ir, "= load float") == 4 * 4);         // a column of A
   const std::string assembly = compiler.to_assembly(nest);
-  CHECK(count(assembly, "vfmadd") == 4 * 8);
+  CHECK(test::count(assembly, "vfmadd") == 4 * 8);
   if (__builtin_cpu_supports("avx512f")) CHECK(test::compiled_error(nest, compiler) < 1e-6);
 }
 
@@ -264,13 +259,13 @@ TEST_CASE("what does not fit registers stays in memory and is right") {
 TEST_CASE("vectors of an instruction set's width") {
   const auto g = matmul_and_copy(4, 16, 4);
   const loops::LoopNest nest = tiled_matmul(g, LoopKind::Unrolled, 16);
-  CHECK(count(codegen::LlvmCompiler(target(Isa::Avx512)).to_assembly(nest), "%zmm") > 0);
+  CHECK(test::count(codegen::LlvmCompiler(target(Isa::Avx512)).to_assembly(nest), "%zmm") > 0);
   const std::string avx2 = codegen::LlvmCompiler(target(Isa::Avx2)).to_assembly(nest);
-  CHECK(count(avx2, "%zmm") == 0);
-  CHECK(count(avx2, "%ymm") > 0);
+  CHECK(test::count(avx2, "%zmm") == 0);
+  CHECK(test::count(avx2, "%ymm") > 0);
   const std::string sse = codegen::LlvmCompiler(target(Isa::Sse42)).to_assembly(nest);
-  CHECK(count(sse, "%ymm") == 0);
-  CHECK(count(sse, "vfmadd") == 0);
+  CHECK(test::count(sse, "%ymm") == 0);
+  CHECK(test::count(sse, "vfmadd") == 0);
 }
 
 TEST_CASE("a vectorised reduction of any number of vectors, alone and inside another reduction") {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "support/count.hpp"
 #include "support/interpreted.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/operations.hpp"
@@ -35,12 +36,6 @@ loops::LoopNest in_lanes(std::int64_t terms, std::int64_t lanes, std::int64_t in
   return loops::lower(s.schedule());
 }
 
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
 TEST_CASE("the last vector of a factored sum has a loop of its own") {
   const loops::LoopNest plain = in_lanes(10, 4);  // 4 + 4 + 2
   const loops::LoopNest trimmed = loops::trim_reductions(plain);
@@ -50,7 +45,7 @@ TEST_CASE("the last vector of a factored sum has a loop of its own") {
                   "        for k.1 in 0..4 vectorized:\n"
                   "          matmul.rf[i, j, k.1] += A[i, k.1 + 4*k.0.0] * B[k.1 + 4*k.0.0, j]\n"
                   "    for k.0.0 in 0..1 reduction:\n") != std::string::npos);
-  CHECK(count(text, "select") == 1);
+  CHECK(test::count(text, "select") == 1);
   CHECK(interpreted(trimmed) == interpreted(plain));
 }
 
@@ -64,8 +59,8 @@ TEST_CASE("lanes that divide the terms, and terms that all lie in the first vect
 TEST_CASE("of a sum in two loops, the last iteration of the outer one is divided along the inner one") {
   const loops::LoopNest plain = in_lanes(30, 4, 3);  // two times 3 vectors; one vector and a half of three
   const std::string text = loops::to_string(loops::trim_reductions(plain));
-  CHECK(count(text, "+=") == 4);  // two iterations, the whole vector of the third, the rest, and the lanes
-  CHECK(count(text, "select") == 1);
+  CHECK(test::count(text, "+=") == 4);  // two iterations, the whole vector of the third, the rest, and the lanes
+  CHECK(test::count(text, "select") == 1);
   CHECK(interpreted(loops::trim_reductions(plain)) == interpreted(plain));
 }
 
@@ -103,8 +98,9 @@ TEST_CASE("reductions with other combiners are trimmed, too") {
       CHECK(interpreted(trimmed) == interpreted(plain));
       CHECK(interpreted(loops::prepare_for_codegen(plain)) == interpreted(plain));
       const std::size_t divided = terms > 4 && terms % 4 != 0 ? 1 : 0;
-      CHECK(count(loops::to_string(trimmed), "vectorized") == count(loops::to_string(plain), "vectorized") + divided);
-      CHECK(count(loops::to_string(trimmed), "select") == divided);
+      CHECK(test::count(loops::to_string(trimmed), "vectorized") ==
+            test::count(loops::to_string(plain), "vectorized") + divided);
+      CHECK(test::count(loops::to_string(trimmed), "select") == divided);
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/refusal.hpp"
+#include "tunewright/core/clock.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/measurers/simulated.hpp"
 #include "tunewright/multi_task_tuner.hpp"
@@ -44,7 +45,7 @@ struct ScriptedClock {
   networks::InNetworkOptions options;
   Price seconds;
   std::shared_ptr<std::size_t> reads = std::make_shared<std::size_t>(0);
-  std::shared_ptr<double> now = std::make_shared<double>(0);
+  VirtualClock machine{};
 
   Seconds operator()() const {
     const std::size_t calls = partition->calls.size(), read = (*reads)++;
@@ -52,8 +53,9 @@ struct ScriptedClock {
     const std::size_t pair = turn / 2 % options.turns;
     const bool challenges = (pair + turn) % 2 == 1;
     const std::size_t call = read % (calls + 1);
-    if (call > 0) *now += seconds(turn / 2 / options.turns, challenges, partition->calls[call - 1].task);
-    return Seconds(*now);
+    if (call > 0)
+      machine.advance(Seconds(seconds(turn / 2 / options.turns, challenges, partition->calls[call - 1].task)));
+    return machine();
   }
   /// How often two networks were compared.
   [[nodiscard]] std::size_t comparisons() const {
@@ -75,8 +77,8 @@ Scripted choose(const Candidates& c, ScriptedClock::Price seconds, networks::InN
 }  // namespace
 
 TEST_CASE("each task takes the candidate that is fastest in the network") {
-  // Of tasks 0, 3, 6, ... the second candidate takes nine tenths of the first one's time, of 1, 4, ... the third, of the
-  // others neither.
+  // Tasks 0, 3, 6, ... have a second candidate that takes nine tenths of the first one's time, tasks 1, 4, 7, ... such a
+  // third one, and the others neither.
   const Candidates c(3);
   const auto [choice, comparisons] = choose(c, [](std::size_t comparison, bool challenges, std::size_t task) {
     if (!challenges) return 1.0;
@@ -108,7 +110,7 @@ TEST_CASE("the first candidates stay if others save less than the least gain, or
 }
 
 TEST_CASE("a machine that becomes slower for some turns decides nothing") {
-  // In the second of five pairs of turns whatever comes last takes ten times as long: the first network.
+  // The first network takes ten times as long in the second of five pairs of turns, where it comes last.
   const Candidates c(2);
   std::size_t calls = 0;
   const std::size_t turn = 3 * c.partition.calls.size();

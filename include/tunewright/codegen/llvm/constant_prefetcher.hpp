@@ -131,24 +131,25 @@ class ConstantPrefetcher {
   /// Adds the prefetches by the innermost loop that stays one.
   void add(std::vector<ConstantPrefetch>& found, const AccumulatorTile& tile, const Access& access, std::int64_t piece,
            const Uses& uses) const {
+    const auto innermost = std::find_if(tile.loops.rbegin(), tile.loops.rend(), [&](const loops::Loop* loop) {
+      return loop->kind == loops::LoopKind::Serial && !plan_.is_static(*loop) && access.offset.uses(loop->var);
+    });
+    if (innermost == tile.loops.rend()) return;
+    const auto stride_of = [&](const loops::Loop& loop) { return *loops::stride(access.offset, loop.var); };
     const auto share = [&](std::int64_t elements) { return (elements + uses.count - 1) / uses.count; };
-    ConstantPrefetch prefetch{.loop = nullptr, .buffer = access.buffer, .place = access.offset};
-    prefetch.place += piece;
-    prefetch.place += share(piece) * uses.number;
-    loops::IndexExpr fetched_before;  // by the outer loops of the tile, and by the present one
-    bool too_much = false;
-    for (const loops::Loop* loop : tile.loops) {
-      if (!access.offset.uses(loop->var)) continue;
-      const std::int64_t stride = *loops::stride(access.offset, loop->var);
-      prefetch.place += -stride * loops::IndexExpr::variable(loop->var);
-      fetched_before += share(stride) * loops::IndexExpr::variable(loop->var);
-      if (loop->kind != loops::LoopKind::Serial || plan_.is_static(*loop)) continue;
-      prefetch.loop = loop;
-      prefetch.elements_per_iteration = share(stride);
-      prefetch.place += std::exchange(fetched_before, {});
-      too_much = share(stride) * uses.count > 2 * stride;
+    const std::int64_t step = stride_of(**innermost);
+    if (share(step) * uses.count > 2 * step) return;
+
+    loops::IndexExpr place = access.offset;
+    place += piece;
+    place += share(piece) * uses.number;
+    for (auto loop = tile.loops.begin(); loop != tile.loops.end(); ++loop) {
+      if (!access.offset.uses((*loop)->var)) continue;
+      const std::int64_t stride = stride_of(**loop);
+      const std::int64_t fetched = loop < innermost.base() ? share(stride) : 0;
+      place += (fetched - stride) * loops::IndexExpr::variable((*loop)->var);
     }
-    if (prefetch.loop != nullptr && !too_much) found.push_back(std::move(prefetch));
+    found.push_back({*innermost, access.buffer, std::move(place), share(step)});
   }
 
   EmissionContext& context_;

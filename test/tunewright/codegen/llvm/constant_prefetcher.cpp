@@ -7,10 +7,11 @@
 #include <iterator>
 #include <memory>
 #include <set>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "support/called_intrinsic.hpp"
+#include "support/count.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/lower.hpp"
@@ -58,10 +59,7 @@ Target processor(std::uint64_t l2_bytes = 1 << 20) {
 
 std::size_t prefetches(const loops::LoopNest& nest, const Target& target = processor(),
                        const codegen::CompileOptions& options = {.verify = true}) {
-  const std::string text = codegen::LlvmCompiler(target, options).to_llvm_ir(nest);
-  std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find("call void @llvm.prefetch", at)) != std::string::npos; ++at) ++found;
-  return found;
+  return test::count(codegen::LlvmCompiler(target, options).to_llvm_ir(nest), "call void @llvm.prefetch");
 }
 
 std::vector<const void*> fetched;
@@ -72,9 +70,8 @@ void note(const void* place, int, int, int) { fetched.push_back(place); }
 std::vector<std::int64_t> lines_fetched_by(const loops::LoopNest& nest) {
   codegen::LlvmCompiler compiler(processor(), {.verify = true});
   if (!(test::compiled_error(nest, compiler) < 1e-5)) return {};
-  const codegen::Kernel kernel = compiler.compile(nest);
-  const std::string text =
-      test::with_function_for(compiler.to_llvm_ir(nest), "@llvm.prefetch.p0", reinterpret_cast<std::uintptr_t>(&note));
+  const test::CalledIntrinsic prefetch{"@llvm.prefetch.p0", reinterpret_cast<std::uintptr_t>(&note)};
+  const codegen::Kernel kernel = test::with_functions_for(std::span(&prefetch, 1), nest, compiler);
   std::vector<test::FencedMemory> memory;
   std::vector<void*> pointers;
   const char* weights = nullptr;
@@ -86,7 +83,7 @@ std::vector<std::int64_t> lines_fetched_by(const loops::LoopNest& nest) {
   fetched.clear();
   codegen::KernelLoader loader;
   const codegen::tunewright_runtime runtime{&test::run_in_halves, nullptr};
-  loader.load(compiler.compile_ir_text(text, kernel.symbol, kernel.buffers))(pointers.data(), &runtime);
+  loader.load(kernel)(pointers.data(), &runtime);
   std::vector<std::int64_t> lines;
   for (const void* place : fetched) lines.push_back((static_cast<const char*>(place) - weights) / 64);
   return lines;

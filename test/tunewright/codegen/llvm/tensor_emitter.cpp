@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "support/count.hpp"
 #include "support/nest_arguments.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
@@ -59,12 +60,6 @@ double error_of(const Case& c, const Target& target) {
   codegen::LlvmCompiler compiler(target, {.verify = true});
   const auto arguments = arguments_for(nest);
   return test::compiled_error(nest, compiler, arguments, test::interpreted(nest, arguments));
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 /// Assembly for a machine that has the unit, whether this one does or not.
@@ -127,15 +122,15 @@ TEST_CASE("products of bfloat16 numbers") {
 TEST_CASE("a machine with the unit gets one instruction for each row and 16 columns, on registers") {
   const Case bytes{{.m = 6, .n = 32, .k = 24, .constant_b = true, .type = u8, .type_b = s8}, "avx512_vnni", 4, true};
   const std::string vnni = assembly(bytes, TensorUnit::Avx512Vnni);
-  CHECK(count(vnni, "vpdpbusd") == 6);
-  CHECK(count(vnni, "vpmovsx") + count(vnni, "vpmulld") == 0);
+  CHECK(test::count(vnni, "vpdpbusd") == 6);
+  CHECK(test::count(vnni, "vpmovsx") + test::count(vnni, "vpmulld") == 0);
   Case both_signed = bytes;
   both_signed.shape.type = s8;
-  CHECK(count(assembly(both_signed, TensorUnit::Avx512Vnni), "vpdpbusd") == 7);  // one makes up for 128 too much
+  CHECK(test::count(assembly(both_signed, TensorUnit::Avx512Vnni), "vpdpbusd") == 7);  // one makes up for 128 too much
   const Case pairs{{.m = 6, .n = 32, .k = 24, .type = ScalarType::BFloat16}, "avx512_bf16", 2, false};
-  CHECK(count(assembly(pairs, TensorUnit::Avx512Bf16), "vdpbf16ps") == 6);
+  CHECK(test::count(assembly(pairs, TensorUnit::Avx512Bf16), "vdpbf16ps") == 6);
   // Another unit does not help.
-  CHECK(count(assembly(bytes, TensorUnit::Avx512Bf16), "vpdpbusd") == 0);
+  CHECK(test::count(assembly(bytes, TensorUnit::Avx512Bf16), "vpdpbusd") == 0);
 }
 
 TEST_CASE("with AVX2 a row and 8 columns of bytes take two sums of products of pairs, on registers") {
@@ -143,12 +138,12 @@ TEST_CASE("with AVX2 a row and 8 columns of bytes take two sums of products of p
   Target target;
   target.isa = Isa::Avx2;
   const std::string pairs = codegen::LlvmCompiler(target).to_assembly(loops::lower(tensorized(bytes)));
-  CHECK(count(pairs, "vpmaddwd") == 2 * 3);
+  CHECK(test::count(pairs, "vpmaddwd") == 2 * 3);
   // Bytes of a column with a sign: two shifts right and one left for all rows; those of a row without: one and a mask.
-  CHECK(count(pairs, "vpsraw") == 2);
-  CHECK(count(pairs, "vpsllw") == 1);
-  CHECK(count(pairs, "vpsrlw") == 3);
-  CHECK(count(pairs, "vpmulld") + count(pairs, "vpmovsx") + count(pairs, "vpmovzx") == 0);
+  CHECK(test::count(pairs, "vpsraw") == 2);
+  CHECK(test::count(pairs, "vpsllw") == 1);
+  CHECK(test::count(pairs, "vpsrlw") == 3);
+  CHECK(test::count(pairs, "vpmulld") + test::count(pairs, "vpmovsx") + test::count(pairs, "vpmovzx") == 0);
 }
 
 TEST_CASE("a nest that carries an instruction says so and keeps its loops") {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "support/count.hpp"
 #include "support/emulated_tiles.hpp"
 #include "support/loops_around.hpp"
 #include "support/nest_arguments.hpp"
@@ -65,12 +66,6 @@ Target with_units() {
   return target.with_tensor_unit(TensorUnit::AmxInt8).with_tensor_unit(TensorUnit::AmxBf16);
 }
 
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
 std::string assembly(const Case& c, const Target& target = with_units()) {
   return codegen::LlvmCompiler(target, {.verify = true}).to_assembly(loops::lower(tensorized(c)));
 }
@@ -108,56 +103,56 @@ const std::vector<Case>& cases() {
 TEST_CASE("blocks of two by two tiles accumulate in four registers and load each factor once a step") {
   const Case bytes{{.m = 64, .n = 64, .k = 256, .constant_b = true, .type = u8, .type_b = s8}, 2, 2};
   const std::string text = assembly(bytes);
-  CHECK_MESSAGE(count(text, "tdpbusd\t") == 4, text);
-  CHECK(count(text, "tilezero") == 4);
-  CHECK(count(text, "tileloadd") == 4);  // two factors from each side
-  CHECK(count(text, "tilestored") == 4);
-  CHECK(count(text, "ldtilecfg") == 1);
-  CHECK(count(text, "tilerelease") == 1);
+  CHECK_MESSAGE(test::count(text, "tdpbusd\t") == 4, text);
+  CHECK(test::count(text, "tilezero") == 4);
+  CHECK(test::count(text, "tileloadd") == 4);  // two factors from each side
+  CHECK(test::count(text, "tilestored") == 4);
+  CHECK(test::count(text, "ldtilecfg") == 1);
+  CHECK(test::count(text, "tilerelease") == 1);
 
   Case pairs = bytes;
   pairs.shape.type = bf16;
   pairs.shape.type_b.reset();
-  CHECK(count(assembly(pairs), "tdpbf16ps") == 4);
+  CHECK(test::count(assembly(pairs), "tdpbf16ps") == 4);
   pairs.tiles_down = pairs.tiles_across = 1;
-  CHECK(count(assembly(pairs), "tdpbf16ps") == 1);
-  CHECK(count(assembly(pairs), "tileloadd") == 2);
+  CHECK(test::count(assembly(pairs), "tdpbf16ps") == 1);
+  CHECK(test::count(assembly(pairs), "tileloadd") == 2);
 }
 
 TEST_CASE("registers are shaped again after other threads may have released them") {
   // The copy is made by a parallel loop, then the only block runs on the calling thread.
   const std::string text = assembly({{.m = 16, .n = 32, .k = 128, .type = bf16}, 1, 2, true, true});
-  CHECK_MESSAGE(count(text, "ldtilecfg") == 2, text);
-  CHECK(count(text, "tilerelease") == 1);
+  CHECK_MESSAGE(test::count(text, "ldtilecfg") == 2, text);
+  CHECK(test::count(text, "tilerelease") == 1);
 }
 
 TEST_CASE("each combination of signs has its instruction, and another unit does not help") {
   Case c{{.m = 16, .n = 16, .k = 64, .constant_b = true, .type = s8}};
-  CHECK(count(assembly(c), "tdpbssd") == 1);
+  CHECK(test::count(assembly(c), "tdpbssd") == 1);
   c.shape.type_b = u8;
-  CHECK(count(assembly(c), "tdpbsud") == 1);
+  CHECK(test::count(assembly(c), "tdpbsud") == 1);
   c.shape.type = u8;
-  CHECK(count(assembly(c), "tdpbuud") == 1);
+  CHECK(test::count(assembly(c), "tdpbuud") == 1);
   Target other;
   other.isa = Isa::Avx512;
-  CHECK(count(assembly(c, other.with_tensor_unit(TensorUnit::AmxBf16)), "tdpb") == 0);
-  CHECK(count(assembly(c, other), "tile") == 0);
+  CHECK(test::count(assembly(c, other.with_tensor_unit(TensorUnit::AmxBf16)), "tdpb") == 0);
+  CHECK(test::count(assembly(c, other), "tile") == 0);
 }
 
 TEST_CASE("operands that do not lie in tiles, and tiles cut by an edge, run as loops") {
   Case c{{.m = 32, .n = 32, .k = 64, .constant_b = true, .type = bf16}};
   c.packed = false;
-  CHECK(count(assembly(c), "tile") == 0);  // rows of b are not interleaved
+  CHECK(test::count(assembly(c), "tile") == 0);  // rows of b are not interleaved
   c.packed = true;
   c.shape.n = 15;  // the loop of 16 columns shrinks, and is no longer what the instruction computes
   CHECK_THROWS_AS((void)loops::lower(tensorized(c)), schedule::ScheduleError);
   c.shape.n = 32;
   c.shape.m = 15;  // as does that of rows, of which there may be fewer
-  CHECK(count(assembly(c), "tdpbf16ps") == 1);
+  CHECK(test::count(assembly(c), "tdpbf16ps") == 1);
   c.shape.m = 40;  // two tiles are whole, one is not
   const std::string text = assembly(c);
-  CHECK_MESSAGE(count(text, "tdpbf16ps") == 1, text);
-  CHECK(count(text, "vfmadd") > 0);
+  CHECK_MESSAGE(test::count(text, "tdpbf16ps") == 1, text);
+  CHECK(test::count(text, "vfmadd") > 0);
 }
 
 TEST_CASE("kernels with tile registers compute what their loops do") {

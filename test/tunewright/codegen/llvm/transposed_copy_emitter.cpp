@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/count.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/lower.hpp"
@@ -31,12 +32,6 @@ loops::LoopNest transposition(std::int64_t m, std::int64_t n, std::int64_t rows,
   s.vectorize(2, j[1]);
   return loops::lower(s.schedule());
 }
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
 const auto copied = [](const auto& in, const auto&) { return in; };
 
 }  // namespace
@@ -67,23 +62,24 @@ TEST_CASE("a whole tile takes a load and a store for each row, and no element is
   if (host_target().isa < Isa::Avx2) return;
   codegen::LlvmCompiler compiler(host_target().with_isa(Isa::Avx2).with_threads(1));
   const std::string text = compiler.to_assembly(transposition(8, 8, 8, 8, copied));
-  CHECK_MESSAGE(count(text, "vinsertps") + count(text, "vmovss") + count(text, "gather") == 0, text);
-  CHECK_MESSAGE(count(text, "vmovups") + count(text, "vmovaps") + count(text, "vinsertf128") >= 8, text);
-  CHECK_MESSAGE(count(text, "vunpck") == 16, text);
+  CHECK_MESSAGE(test::count(text, "vinsertps") + test::count(text, "vmovss") + test::count(text, "gather") == 0, text);
+  CHECK_MESSAGE(test::count(text, "vmovups") + test::count(text, "vmovaps") + test::count(text, "vinsertf128") >= 8,
+                text);
+  CHECK_MESSAGE(test::count(text, "vunpck") == 16, text);
 }
 
 TEST_CASE("squares side by side are transposed one by one, and the row of each is stored in one go") {
   if (host_target().isa < Isa::Avx2) return;
   codegen::LlvmCompiler compiler(host_target().with_isa(Isa::Avx2).with_threads(1));
   const std::string text = compiler.to_assembly(transposition(8, 16, 8, 16, copied));
-  CHECK_MESSAGE(count(text, "vinsertps") + count(text, "vmovss") + count(text, "gather") == 0, text);
-  CHECK_MESSAGE(count(text, "vunpck") == 32, text);
+  CHECK_MESSAGE(test::count(text, "vinsertps") + test::count(text, "vmovss") + test::count(text, "gather") == 0, text);
+  CHECK_MESSAGE(test::count(text, "vunpck") == 32, text);
 }
 
 TEST_CASE("whole tiles are transposed where the last one along the vectors is cut") {
   if (host_target().isa < Isa::Avx2) return;
   codegen::LlvmCompiler compiler(host_target().with_isa(Isa::Avx2).with_threads(1));
   const loops::LoopNest nest = transposition(24, 23, 8, 8, copied);
-  CHECK(count(compiler.to_assembly(nest), "vunpck") == 16);
+  CHECK(test::count(compiler.to_assembly(nest), "vunpck") == 16);
   CHECK(test::compiled_error(nest, compiler) == 0);
 }
