@@ -2,18 +2,20 @@
 //
 // Whole networks, tuned and run: batch 1, float32, all processors.
 //
-//   bench_end_to_end [--journals=DIR] [--minutes=N] [--trials=N] [--candidates=N] [--threads=N] [--serve]
-//                    [--export=DIR] [Google Benchmark options]
+//   bench_end_to_end [--journals=DIR] [--minutes=N] [--trials=N] [--evict=WHAT] [--candidates=N] [--threads=N]
+//                    [--seed=N] [--serve] [--export=DIR] [Google Benchmark options]
 //
 // Each network is cut into tasks, which are tuned under `schedulers::Gradient` for N minutes (15) or N trials a task
 // (no limit unless given). What is measured goes to DIR/<network>.jsonl, and a search goes on from there: with
-// --minutes=0 nothing is measured beyond it. Of the N fastest schedules of each task (8; 1 takes the fastest), the one
-// that is fastest inside the network is chosen (`networks::choose_in_network`). Counters: latency_ms (median of 30
-// inferences or as many as fit into ten seconds), sum_of_tasks_ms (what tuning expected), tuning_seconds (of this run,
-// with choosing), choosing_seconds, gain_in_network (what choosing saved), trials and recalled (of these, from the
-// journal), failed, tasks, gflops. With --export=DIR each network is exported to DIR/<network>, compiled by cc with
-// the C runtime, and measured in turns with the tuned one: exported_ms, ratio_exported_vs_tuned (tuned time / exported
-// time, median over turns: above 1 is faster) and ratio_of_copy (the same for the tuned network and itself).
+// --minutes=0 nothing is measured beyond it. Before each timed call WHAT is evicted from the caches: "nothing",
+// "constants" or "everything" (`measurers::Evict`). Of the N fastest schedules of each task (8; 1 takes the
+// fastest), the one that is fastest inside the network is chosen (`networks::choose_in_network`). Counters:
+// latency_ms (median of 30 inferences or as many as fit into ten seconds), sum_of_tasks_ms (what tuning expected),
+// tuning_seconds (of this run, with choosing), choosing_seconds, gain_in_network (what choosing saved), trials and
+// recalled (of these, from the journal), failed, tasks, gflops. With --export=DIR each network is exported to
+// DIR/<network>, compiled by cc with the C runtime, and measured in turns with the tuned one: exported_ms,
+// ratio_exported_vs_tuned (tuned time / exported time, median over turns: above 1 is faster) and ratio_of_copy (the
+// same for the tuned network and itself).
 //
 // Where oneDNN was found, its convolutions and products are timed too, each alone and without what a task fuses with
 // it: onednn_layers_ms is their sum over the calls of the network, tuned_layers_ms that of the tuned kernels of the
@@ -31,8 +33,10 @@
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -70,9 +74,11 @@ struct Recipe : bench::DraftAndTrees<measurers::OrcJit> {
 
 struct Options {
   std::string journals;
+  std::uint64_t seed = 1;
   double minutes = 15;
   std::size_t trials_per_task = 0;  // 0: no limit
-  std::size_t candidates = 8;       // of each task, tried inside the network
+  measurers::Evict evict = measurers::Evict::Nothing;
+  std::size_t candidates = 8;  // of each task, tried inside the network
   unsigned threads = host_target().threads;
   bool serve = false;
   std::string export_folder;
@@ -91,7 +97,8 @@ Tuned tune(const networks::Network& network, const Options& options) {
   const Target target = host_target().with_threads(options.threads);
   const networks::Partition partition = networks::partition(network, target);
   std::cerr << networks::to_string(partition);
-  MultiTaskTuner<Recipe, schedulers::Gradient> tuner{{.seed = 1, .threads = target.threads}};
+  MultiTaskTuner<Recipe, schedulers::Gradient> tuner{{.seed = options.seed, .threads = target.threads}};
+  tuner.measurer.protocol.evict = options.evict;
   Budget budget{.trials = Budget::unlimited, .batch = 16};
   if (options.trials_per_task != 0) budget.trials = options.trials_per_task * partition.tasks.size();
   if (options.minutes > 0)
@@ -106,7 +113,7 @@ Tuned tune(const networks::Network& network, const Options& options) {
   }();
   std::vector<std::vector<schedule::Schedule>> candidates;
   for (const auto& task : run.tasks) {
-    candidates.push_back(task.history.fastest(options.candidates));
+    candidates.push_back(task.history.fastest_checked(options.candidates));
     if (candidates.back().empty()) candidates.back().push_back(networks::default_schedule(task.task.task));
   }
   const reference::Tensors values = networks::random_values(network, Rng(1));
@@ -208,6 +215,13 @@ void serve(const std::string& name, const Options& options) {
     std::cout << seconds_of([&] { static_cast<void>(tuned.network.run(tuned.values)); }) << std::endl;
 }
 
+measurers::Evict parse_evict(const std::string& text) {
+  if (text == "nothing") return measurers::Evict::Nothing;
+  if (text == "constants") return measurers::Evict::Constants;
+  if (text == "everything") return measurers::Evict::Everything;
+  throw std::invalid_argument("'" + text + "' was given for evict; give nothing, constants or everything");
+}
+
 Options take_options(int& argc, char** argv, std::string& filter) {
   Options options;
   int kept = 1;
@@ -226,6 +240,10 @@ Options take_options(int& argc, char** argv, std::string& filter) {
       options.threads = static_cast<unsigned>(bench::parse_number(*threads, "threads", 1, 1024));
     else if (const auto trials = value("--trials="))
       options.trials_per_task = bench::parse_trials(*trials);
+    else if (const auto evicted = value("--evict="))
+      options.evict = parse_evict(*evicted);
+    else if (const auto seed = value("--seed="))
+      options.seed = bench::parse_number(*seed, "seed", 0, std::numeric_limits<std::uint64_t>::max());
     else if (const auto candidates = value("--candidates="))
       options.candidates = static_cast<std::size_t>(bench::parse_number(*candidates, "candidates", 1, 1024));
     else if (const auto exported = value("--export="))

@@ -3,12 +3,13 @@
 """Whole networks, ours beside onnxruntime and OpenVINO, in turns.
 
     python3 networks_beside_libraries.py --bench=BUILD/bench/bench_end_to_end [--networks=A,B] [--minutes=15]
-                                         [--journals=DIR] [--rounds=21] [--threads=N]
+                                         [--evict=WHAT] [--journals=DIR] [--rounds=21] [--threads=N]
 
 For each network (resnet50, mobilenet_v2, bert_base, gpt2_decode) the same architecture is written as an ONNX file with
-made-up weights, and tuned by bench_end_to_end for at most --minutes, or taken from its journals. Then all sides run in
-turns, --rounds times, with batch 1, float32 and the same number of threads. A turn waits until the threads of the other
-side sleep, warms up by three inferences and is the median of five in a row. A line for each network and library:
+made-up weights, and tuned by bench_end_to_end for at most --minutes, with its --evict, or taken from its journals.
+Then all sides run in turns, --rounds times, with batch 1, float32 and the same number of threads. A turn waits until
+the threads of the other side sleep, warms up by three inferences and is the median of five in a row. A line for each
+network and library:
 
     <network> <library> <version> ours_ms=… theirs_ms=… ratio=<theirs / ours, median of the turns> [quartiles]
 
@@ -161,6 +162,8 @@ def compare(network, options):
         torch.onnx.export(model.eval(), inputs, path, dynamo=False)
         command = [options.bench, "--serve", f"--benchmark_filter={network}", f"--minutes={options.minutes}",
                    f"--threads={options.threads}"]
+        if options.evict:
+            command.append(f"--evict={options.evict}")
         if options.journals:
             command.append(f"--journals={options.journals}")
         with Served(command) as ours:
@@ -187,6 +190,7 @@ def main():
     parser.add_argument("--bench", required=True)
     parser.add_argument("--networks", default="resnet50,mobilenet_v2,bert_base,gpt2_decode")
     parser.add_argument("--minutes", type=int, default=15)
+    parser.add_argument("--evict", default="")
     parser.add_argument("--journals", default="")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))

@@ -8,16 +8,21 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/measurers/function.hpp"
 #include "tunewright/multi_task_tuner.hpp"
+#include "tunewright/recipes/expected_improvement.hpp"
 #include "tunewright/spaces/draw.hpp"
 #include "tunewright/tuner.hpp"
 
@@ -50,6 +55,32 @@ struct TileSizes {
 };
 // [snippet-end space]
 static_assert(SearchSpace<TileSizes>);
+
+// [snippet-begin knobs]
+/// The same space for recipes that need knobs: one, the tile size, whose factors matter more than differences.
+struct TileKnobs : TileSizes {
+  std::vector<Knob> knobs() const { return {{"tile", KnobScale::Log2}}; }
+  std::vector<double> knob_values(int tile) const { return {static_cast<double>(tile)}; }
+};
+
+/// Searches for the fastest tile of a kernel that `seconds` runs; a kernel that does not run throws.
+Run<int> fastest_tile(const std::function<double(int)>& seconds) {
+  const auto measure = [seconds](const Task&, int tile) {
+    Outcome outcome;
+    try {
+      outcome.result = Timing{.repeats = {}, .median = Seconds(seconds(tile))};
+    } catch (const std::exception& error) {
+      outcome.result = Failure{Fault::RunError, error.what()};
+    }
+    return outcome;
+  };
+  using Recipe = recipes::ExpectedImprovement<TileKnobs, measurers::Function<int>>;
+  Tuner<Recipe> tuner{{.measurer = {measure}, .seed = 3}};
+  const Task task{.name = "my kernel", .workload_hash = 1, .target = {}, .graph = nullptr};
+  return tuner.run(task, {.trials = 20, .batch = 4});
+}
+// [snippet-end knobs]
+static_assert(KnobSpace<TileKnobs>);
 
 // [snippet-begin featurizer]
 template <class S>
@@ -245,6 +276,16 @@ TEST_CASE("the policies of the manual make a tuner") {
   const auto drafted = manual::run<manual::MineWithADraft>();
   CHECK(drafted.history.size() == 20);
   for (const auto& trial : drafted.history.trials()) CHECK(trial.candidate.config % 2 == 0);
+}
+
+TEST_CASE("the knobs of the manual are searched, and a kernel that does not run is data") {
+  const auto found = manual::fastest_tile([](int tile) {
+    if (tile > 56) throw std::runtime_error("out of memory");
+    return 1e-6 * (1 + std::abs(tile - 32));
+  });
+  CHECK(found.history.size() == 20);
+  REQUIRE(found.best() != nullptr);
+  CHECK(std::abs(found.best()->candidate.config - 32) <= 1);
 }
 
 TEST_CASE("the scheduler of the manual searches a network") {

@@ -116,6 +116,18 @@ class History {
     return configs;
   }
 
+  /// As `fastest`, without trials whose result was perhaps not checked (`is_of_checked_result`), for uses that do not
+  /// check it themselves.
+  [[nodiscard]] std::vector<Config> fastest_checked(std::size_t count) const {
+    std::vector<Config> configs;
+    for (const std::size_t index : index_.by_cost(trials_.size())) {
+      if (configs.size() == count) break;
+      if (is_of_checked_result(trials_[index].outcome.timing()->stopped))
+        configs.push_back(trials_[index].candidate.config);
+    }
+    return configs;
+  }
+
  private:
   std::vector<Trial<Config>> trials_;
   TrialIndex index_;

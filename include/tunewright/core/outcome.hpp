@@ -68,6 +68,11 @@ enum class StopReason : std::uint8_t {
   Slower         ///< slower than the best, by one or two whole calls of a long kernel; the result was checked
 };
 
+/// Whether a latency of this kind is of a kernel whose result was certainly checked.
+[[nodiscard]] constexpr bool is_of_checked_result(StopReason stopped) noexcept {
+  return stopped != StopReason::FarSlower && stopped != StopReason::Extrapolated;
+}
+
 /// A measured latency. `repeats` are kept raw, in the order taken; each is the mean of `calls_per_repeat` calls.
 struct Timing {
   std::vector<Seconds> repeats;

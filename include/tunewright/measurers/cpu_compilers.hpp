@@ -50,7 +50,7 @@ TUNEWRIGHT_INLINE const CpuCompileTeam::Compilers& CpuCompilers::at_least(std::s
 
 TUNEWRIGHT_INLINE std::string identity_of(const Target& target, const codegen::CompileOptions& options,
                                           const Protocol& protocol) {
-  return codegen::LlvmCompiler(target, options).identity() + (protocol.flush_cache ? ", cold caches" : "");
+  return codegen::LlvmCompiler(target, options).identity() + identity_suffix(protocol.evict);
 }
 
 }  // namespace tunewright::measurers

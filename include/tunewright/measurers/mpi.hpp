@@ -87,7 +87,7 @@ struct Mpi {
                                const OutcomeSink& sink = {});
 
   /// Sets the best latency known for `task`, e.g. from a journal.
-  void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
+  void note_best(const Task& task, Seconds latency) { state->best[best_key(task, protocol)] = latency; }
 
   /// The device of the ranks.
   [[nodiscard]] const remote::Device& device() const;

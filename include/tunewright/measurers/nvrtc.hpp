@@ -58,7 +58,8 @@ struct State {
 ///
 /// The worker loads the driver when something is measured: constructing a measurer needs no device and does not tell
 /// whether there is one. A worker that a kernel broke is replaced together with its context. Times are taken on the
-/// device, between events; `Protocol::flush_cache` overwrites twice the size of the L2 cache before each repeat.
+/// device, between events; `Evict::Everything` overwrites twice the size of the L2 cache before each call.
+/// A device evicts nothing by address, so `Evict::Constants` is refused (`std::invalid_argument`).
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer, ConfirmingMeasurerFor.
 /// Units:       latencies are seconds per run of all kernels of a program; `Outcome::compile_time` is the time on one
@@ -96,7 +97,7 @@ struct Nvrtc {
                                const OutcomeSink& sink = {});
 
   /// Sets the best latency known for `task`, e.g. from a journal.
-  void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
+  void note_best(const Task& task, Seconds latency) { state->best[best_key(task, protocol)] = latency; }
 
   /// Identifies what determines latencies: compiler and its options, device, driver, clocks and timing protocol.
   [[nodiscard]] std::string identity() const;
@@ -130,6 +131,9 @@ struct Nvrtc {
 
   [[nodiscard]] const nvrtc::DeviceFacts& common_facts() const;
 
+  /// Throws `std::invalid_argument` for a protocol that no device can follow.
+  void check_protocol() const;
+
   [[nodiscard]] std::size_t team_size() const;
 
   /// The compiler for the architecture of the task, or of the device if the task names none.
@@ -160,11 +164,19 @@ TUNEWRIGHT_INLINE std::string Nvrtc::why_unavailable() const {
   }
 }
 
+TUNEWRIGHT_INLINE void Nvrtc::check_protocol() const {
+  validate(protocol);
+  if (protocol.evict == Evict::Constants) {
+    throw std::invalid_argument(
+        "protocol: evict is Constants, but a GPU evicts nothing by address; use Evict::Everything or Evict::Nothing");
+  }
+}
+
 TUNEWRIGHT_INLINE std::vector<Outcome> Nvrtc::measure(const Task& task, std::span<const loops::LoopNest> programs,
                                                       const OutcomeSink& sink) {
-  validate(protocol);
+  check_protocol();
   prepare(task);
-  Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
+  Seconds& best = state->best.try_emplace(best_key(task, protocol), Seconds(0)).first->second;
   const Team team(*this, task, programs, team_size());
   std::vector<Outcome> outcomes(programs.size());
   std::mutex mutex;  // guards `best` and `sink`
@@ -200,12 +212,12 @@ TUNEWRIGHT_INLINE std::string Nvrtc::identity() const {
   for (const std::string& flag : compile_flags) text += ", " + flag;
   if (const std::uint64_t hash = stable_hash(code); hash != stable_hash(codegen::CudaOptions()))
     text += ", options " + to_hex(hash);
-  return text + (protocol.flush_cache ? ", cold caches" : "");
+  return text + identity_suffix(protocol.evict);
 }
 
 TUNEWRIGHT_INLINE std::vector<Outcome> Nvrtc::confirm(const Task& task, std::span<const loops::LoopNest> programs,
                                                       unsigned rounds) {
-  validate(protocol);
+  check_protocol();
   prepare(task);
   const Team team(*this, task, programs, team_size());
   return measure_together(*team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
@@ -214,7 +226,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Nvrtc::confirm(const Task& task, std::spa
 }
 
 TUNEWRIGHT_INLINE Outcome Nvrtc::measure_code(const Task& task, const codegen::DeviceCode& program) {
-  validate(protocol);
+  check_protocol();
   prepare(task);
   return workers->sandbox(0).measure(nvrtc::as_kernel(program), protocol);
 }

@@ -122,7 +122,7 @@ TUNEWRIGHT_INLINE std::shared_ptr<Sandbox> orc::new_sandbox() { return std::make
 TUNEWRIGHT_INLINE std::shared_ptr<orc::State> orc::new_state() { return std::make_shared<State>(); }
 
 TUNEWRIGHT_INLINE void OrcJit::note_best(const Task& task, Seconds latency) {
-  state->best[stable_hash(task)] = latency;
+  state->best[best_key(task, protocol)] = latency;
 }
 
 TUNEWRIGHT_INLINE std::string OrcJit::identity() const { return identity_of(host_target(), compile, protocol); }
@@ -157,7 +157,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure(const Task& task, std::sp
       overlap ? std::span<const int>(split.compile) : std::span<const int>(processors);
   const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, compile_on.size());
   const CpuCompileTeam::Compilers& compilers = state->compilers.at_least(threads, task.target, compile);
-  Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
+  Seconds& best = state->best.try_emplace(best_key(task, protocol), Seconds(0)).first->second;
 
   std::vector<Outcome> outcomes(programs.size());
   std::size_t step = overlap ? programs.size() : std::min(first_turn, turn);

@@ -2,12 +2,26 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
 #include "tunewright/detail/config.hpp"
 
+namespace tunewright {
+struct Task;
+}
+
 namespace tunewright::measurers {
+
+/// What is evicted from all caches before each timed call.
+enum class Evict : std::uint8_t {
+  Nothing,    ///< consecutive calls find their data where the call before left them
+  Constants,  ///< weights, as in a network whose weights exceed the caches: only activations are in them
+  Everything  ///< all buffers of the kernel
+};
+inline constexpr std::size_t evict_count = 3;
 
 /// How a kernel is timed. One repeat is the mean of as many consecutive calls as last `min_repeat_seconds`; the latency
 /// is the median of the repeats.
@@ -21,6 +35,9 @@ namespace tunewright::measurers {
 ///   check      one call on poisoned outputs, compared with the reference; it also touches every page
 ///   warm up    `warmup_calls` calls; none if the checked call is long, i.e. took `partial_call_seconds`
 ///   calibrate  calls per repeat, from the last call; the first repeat is redone if it turns out too short
+///   evict      before each timed call, if the kernel has buffers that `evict` names; then our threads are woken. A
+///              repeat lasts as long with its evictions, but its latency is of the calls alone. At least one call warms
+///              up, which tells how long an eviction takes
 ///   repeat     until (median absolute deviation) <= wanted_spread * median, at least `repeats_min` and at most
 ///              `repeats_max` repeats or `budget_seconds`; a series whose spread is above `noisy_spread` is taken once
 ///              more, and the less noisy one is kept. If a best latency is known, long calls end earlier: a checked
@@ -31,11 +48,12 @@ namespace tunewright::measurers {
 /// Deviates:  medians where they take means. Stops when precise, which gives a tuner more trials per second. A kernel
 ///            slower than `far_slower_factor` times the best is given up after three repeats (`repeats_min` if that is
 ///            fewer) that are all as slow, or earlier once they took a third of `budget_seconds`. Extrapolates from
-///            partial calls, and makes only one or two long calls of a kernel that is not the best. Flushing evicts
-///            every buffer; Ansor keeps the first.
+///            partial calls, and makes only one or two long calls of a kernel that is not the best. Evicts by address:
+///            constants or every buffer, where Ansor evicts all but the first.
 /// Cost:      about 10 ms for a kernel under 0.4 ms, about 7 calls for one of 2 to 5 ms. For longer ones, 3 to 6 calls
 ///            of a kernel that may be the best, 1 or 2 of one that is nearly the best, and about twice
-///            `partial_call_seconds`, but at least one iteration of a parallel loop, for others.
+///            `partial_call_seconds`, but at least one iteration of a parallel loop, for others. Evictions take about
+///            50 us a MiB.
 struct Protocol {
   unsigned warmup_calls = 1;           ///< in addition to the checked call; skipped if that is long
   double min_repeat_seconds = 2e-3;    ///< minimum duration of a repeat
@@ -44,7 +62,7 @@ struct Protocol {
   double wanted_spread = 0.02;         ///< share of the median
   double noisy_spread = 0.1;           ///< share of the median above which a series is repeated
   double budget_seconds = 0.15;        ///< for repeats; checked after each, so one repeat always completes
-  bool flush_cache = false;            ///< evict the buffers before each repeat, which is then a single call
+  Evict evict = Evict::Nothing;        ///< before each timed call
   double far_slower_factor = 4;        ///< times the best latency so far; infinity measures every kernel in full
   double partial_call_seconds = 5e-3;  ///< longer calls are long; infinity times and checks whole calls of all kernels
   double nearly_best_factor = 1.1;     ///< times the best latency so far
@@ -58,6 +76,13 @@ struct Protocol {
   static constexpr unsigned far_slower_repeats = 3;
 };
 
+/// What `Evict` adds to the identity of measurements, which keeps them apart in journals: "", ", cold constants" or
+/// ", cold buffers".
+[[nodiscard]] std::string identity_suffix(Evict evict);
+
+/// Identifies a task whose latencies this protocol can compare: evictions change them several times.
+[[nodiscard]] std::uint64_t best_key(const Task& task, const Protocol& protocol);
+
 /// Throws `std::invalid_argument` with the member's name for an invalid value.
 void validate(const Protocol& protocol);
 
@@ -65,9 +90,24 @@ void validate(const Protocol& protocol);
 
 #if TUNEWRIGHT_DEFINES(measurers)
 
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/number_text.hpp"
+#include "tunewright/core/task.hpp"
 
 namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE std::string identity_suffix(Evict evict) {
+  switch (evict) {
+    case Evict::Nothing: return "";
+    case Evict::Constants: return ", cold constants";
+    case Evict::Everything: return ", cold buffers";
+  }
+  return "";
+}
+
+TUNEWRIGHT_INLINE std::uint64_t best_key(const Task& task, const Protocol& protocol) {
+  return StableHash().add(stable_hash(task)).add(static_cast<unsigned>(protocol.evict)).value();
+}
 
 TUNEWRIGHT_INLINE void validate(const Protocol& protocol) {
   const auto demand = [](bool holds, const char* member, double value, const char* remedy) {

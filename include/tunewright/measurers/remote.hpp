@@ -82,7 +82,7 @@ struct Remote {
                                const OutcomeSink& sink = {});
 
   /// Sets the best latency known for `task`, e.g. from a journal.
-  void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
+  void note_best(const Task& task, Seconds latency) { state->best[best_key(task, protocol)] = latency; }
 
   /// The worker's device; starts the worker if it is not running.
   [[nodiscard]] const remote::Device& device() const { return connected().device(); }
@@ -197,7 +197,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::sp
   const CpuCompileTeam::Compilers& compilers =
       state->compilers.at_least(threads, remote::compiled_for(task.target, *state->device), compile);
   CpuCompileTeam team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
-  Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
+  Seconds& best = state->best.try_emplace(best_key(task, protocol), Seconds(0)).first->second;
   const Seconds patience(protocol.run_timeout_seconds + reply_grace_seconds);
 
   const auto finish = [&](std::size_t i) {

@@ -40,8 +40,8 @@ struct InNetworkChoice {
 /// in turns with the first ones; unless the whole inference is faster, the first ones stay.
 ///
 /// `candidates` has at least one schedule per task, in the order of `partition.tasks`: those that were the fastest
-/// alone (`History::fastest`), the best one first. `values` has inputs and constants, by tensor, as for
-/// `CompiledNetwork::run`.
+/// alone (`History::fastest_checked`: results are not compared here), the best one first. `values` has inputs and
+/// constants, by tensor, as for `CompiledNetwork::run`.
 ///
 /// Not from a paper; Ansor takes the fastest alone.
 /// Errors: as `CompiledNetwork` and its `run`, and `std::invalid_argument` for another number of lists than tasks, an

@@ -204,14 +204,20 @@ TUNEWRIGHT_INLINE std::int64_t ImageClassifier::scaled(std::int64_t channels) co
 
 TUNEWRIGHT_INLINE void ImageClassifier::check(const std::string& network, std::int64_t least_image) const {
   const auto refuse = [&](const std::string& what) { throw std::invalid_argument(network + ": " + what); };
-  if (batch < 1) refuse("batch is " + std::to_string(batch) + "; give at least 1");
-  if (classes < 1) refuse("classes is " + std::to_string(classes) + "; give at least 1");
+  constexpr std::int64_t most =
+      std::numeric_limits<std::int32_t>::max();  // sums and products of these fit into 64 bits
+  for (const auto& [what, number] : {std::pair("batch", batch), std::pair("classes", classes)}) {
+    if (number < 1 || number > most)
+      refuse(what + (" is " + std::to_string(number)) + "; give 1 to " + std::to_string(most));
+  }
   if (!(width > 0 && width <= 1e6))
     refuse("width is " + number_text(width) + "; give a factor above 0 and up to 1e6, 1 as published");
   if (image_size && *image_size < least_image) {
     refuse("image_size is " + std::to_string(*image_size) + ", which leaves nothing of the image; give at least " +
            std::to_string(least_image));
   }
+  if (image_size && *image_size > most)
+    refuse("image_size is " + std::to_string(*image_size) + "; give at most " + std::to_string(most));
 }
 
 TUNEWRIGHT_INLINE Tensor image_input(LayerBuilder& layers, const ImageClassifier& options,

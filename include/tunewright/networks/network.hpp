@@ -67,18 +67,22 @@ inline void check_lookup(const Network& network, const Lookup& lookup) {
   const bool known = std::max({lookup.rows, lookup.table, lookup.ids}) < graph.size();
   if (known) {
     const program::Operator &rows = graph.op(lookup.rows), &table = graph.op(lookup.table), &ids = graph.op(lookup.ids);
+    // Numbers come from the caller, not from another lookup.
     const bool given = rows.role == program::Role::Input && table.role == program::Role::Constant &&
-                       ids.role == program::Role::Input && ids.type == program::ScalarType::Int32;
+                       ids.role == program::Role::Input && ids.type == program::ScalarType::Int32 &&
+                       std::none_of(network.lookups.begin(), network.lookups.end(),
+                                    [&](const Lookup& other) { return other.rows == lookup.ids; });
     const bool fits = rows.type == table.type && table.axes.size() == 2 &&
                       rows.elements() / table.axes[1].extent == ids.elements() &&
                       rows.elements() % table.axes[1].extent == 0;
     if (given && fits) return;
   }
-  throw std::invalid_argument("network '" + network.name + "' looks up rows " + std::to_string(lookup.rows) +
-                              " in table " + std::to_string(lookup.table) + " by numbers " +
-                              std::to_string(lookup.ids) + " of a graph of " + std::to_string(graph.size()) +
-                              " tensors; give an input of the table's type with a row a number, a constant of two "
-                              "dimensions, and an input of int32, as LayerBuilder::embedding does");
+  throw std::invalid_argument(
+      "network '" + network.name + "' looks up rows " + std::to_string(lookup.rows) + " in table " +
+      std::to_string(lookup.table) + " by numbers " + std::to_string(lookup.ids) + " of a graph of " +
+      std::to_string(graph.size()) +
+      " tensors; give an input of the table's type with a row a number, a constant of two "
+      "dimensions, and an input of int32 that no lookup fills, as LayerBuilder::embedding does");
 }
 
 }  // namespace detail

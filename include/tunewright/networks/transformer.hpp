@@ -71,18 +71,18 @@ TUNEWRIGHT_INLINE void check_numbers(const std::string& network,
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   for (const auto& [what, number] : numbers) {
     if (number >= -most && number <= most) continue;
-    throw std::invalid_argument(network + ": " + what + " is " + std::to_string(number) + "; give at most " +
-                                std::to_string(most));
+    throw std::invalid_argument(network + ": " + what + " is " + std::to_string(number) + "; give a number " +
+                                (number < 0 ? "above 0" : "up to " + std::to_string(most)));
   }
 }
 
 TUNEWRIGHT_INLINE void TransformerShape::check(const std::string& network) const {
-  check_numbers(network, {{"layers", layers}, {"hidden", hidden}, {"heads", heads}, {"feed_forward", feed_forward}});
-  for (const std::int64_t member : {layers, hidden, heads, feed_forward}) {
-    if (member < 1) {
-      throw std::invalid_argument(network + ": layers, hidden, heads and feed_forward must be at least 1, and one is " +
-                                  std::to_string(member));
-    }
+  const std::initializer_list<std::pair<const char*, std::int64_t>> members{
+      {"layers", layers}, {"hidden", hidden}, {"heads", heads}, {"feed_forward", feed_forward}};
+  check_numbers(network, members);
+  for (const auto& [what, number] : members) {
+    if (number < 1)
+      throw std::invalid_argument(network + ": " + what + " is " + std::to_string(number) + "; give at least 1");
   }
   if (hidden % heads != 0) {
     throw std::invalid_argument(network + ": hidden is " + std::to_string(hidden) + " and heads is " +

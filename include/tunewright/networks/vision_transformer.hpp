@@ -44,6 +44,8 @@ TUNEWRIGHT_INLINE Network vision_transformer(const VisionTransformerOptions& opt
                                              {"image_size", options.image_size},
                                              {"patch", options.patch},
                                              {"classes", options.classes}});
+  check_numbers(options.name,
+                {{"batch", options.batch}, {"image_size", options.image_size}, {"classes", options.classes}});
   if (options.image_size % options.patch != 0) {
     throw std::invalid_argument(options.name + ": image_size is " + std::to_string(options.image_size) +
                                 " and patch is " + std::to_string(options.patch) + "; give a multiple of the patch");

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <variant>
 
 using namespace tunewright;
 
@@ -49,6 +52,23 @@ TEST_CASE("the fastest come first, equals in the order of their trials, failures
   history.append(timed("d", 4, 3.0));
   CHECK(history.fastest(2) == std::vector<std::string>{"c", "a"});
   CHECK(history.fastest(9) == std::vector<std::string>{"c", "a", "d"});
+}
+
+TEST_CASE("what nobody checked is not among the fastest that were") {
+  History<std::string> history;
+  std::uint64_t key = 0;
+  for (const StopReason stopped :
+       {StopReason::Extrapolated, StopReason::Slower, StopReason::FarSlower, StopReason::Precise, StopReason::Budget}) {
+    Trial<std::string> trial = timed(std::string(1, static_cast<char>('a' + key)), key, 1.0 + static_cast<double>(key));
+    std::get<Timing>(trial.outcome.result).stopped = stopped;
+    history.append(std::move(trial));
+    ++key;
+  }
+  history.append(failed("f", key));
+  CHECK(history.fastest(2) == std::vector<std::string>{"a", "b"});
+  CHECK(history.fastest_checked(2) == std::vector<std::string>{"b", "d"});
+  CHECK(history.fastest_checked(9) == std::vector<std::string>{"b", "d", "e"});
+  CHECK(history.fastest_checked(0).empty());
 }
 
 TEST_CASE("a failed candidate costs infinitely much") {

@@ -23,6 +23,7 @@
 
 using namespace tunewright;
 using loops::LoopNest;
+using measurers::Evict;
 using measurers::Nvrtc;
 using schedule::LoopKind;
 using test::fault_of;
@@ -262,18 +263,25 @@ TEST_CASE("the device describes itself as a target") {
   CHECK(measurer.identity().find("Paper GPU, sm_90a, driver 13.0, 1980/3201 MHz") != std::string::npos);
 }
 
-TEST_CASE("caches are flushed before each repeat where the protocol says so") {
+TEST_CASE("caches are overwritten before each call where the protocol says so") {
   Nvrtc measurer = on_paper();
   const std::string warm = measurer.identity();
-  measurer.protocol.flush_cache = true;
-  CHECK(measurer.identity() == warm + ", cold caches");
+  const std::vector<LoopNest> nests{nest("cached")};
+  const auto latency = [&] {
+    const Outcome outcome = measurer.measure(doubling_task(), nests).front();
+    REQUIRE(outcome.valid());
+    return outcome.timing()->median.count();
+  };
+  CHECK(latency() == doctest::Approx(1e-5).epsilon(1e-3));
+  measurer.protocol.evict = Evict::Constants;
+  CHECK_THROWS_WITH_AS(static_cast<void>(latency()), doctest::Contains("evict is Constants"), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(measurer.confirm(doubling_task(), nests, 3)), std::invalid_argument);
+  measurer.protocol.evict = Evict::Everything;
+  CHECK(measurer.identity() == warm + ", cold buffers");
   Nvrtc other = measurer;
   other.code.max_register_statements = 64;
   CHECK(other.identity().find(warm + ", options ") == 0);
-  const Outcome outcome = measurer.measure(doubling_task(), std::vector<LoopNest>{nest("twice")}).front();
-  REQUIRE(outcome.valid());
-  CHECK(outcome.timing()->calls_per_repeat == 1);
-  CHECK(outcome.timing()->median.count() == doctest::Approx(1e-5).epsilon(1e-3));
+  CHECK(latency() == doctest::Approx(5e-5).epsilon(1e-3));
 }
 
 TEST_CASE("what a device cannot run is not run") {

@@ -26,6 +26,7 @@
 using namespace tunewright;
 using loops::LoopKind;
 using loops::LoopNest;
+using measurers::Evict;
 using measurers::OrcJit;
 using test::fault_of;
 using test::nest_of;
@@ -254,9 +255,11 @@ TEST_CASE("measurements are identified by their compiler") {
   OrcJit measurer = quick();
   const std::string warm = measurer.identity();
   CHECK(warm.find("llvm") != std::string::npos);
-  measurer.protocol.flush_cache = true;
-  CHECK(measurer.identity() == warm + ", cold caches");
-  measurer.protocol.flush_cache = false;
+  measurer.protocol.evict = Evict::Constants;
+  CHECK(measurer.identity() == warm + ", cold constants");
+  measurer.protocol.evict = Evict::Everything;
+  CHECK(measurer.identity() == warm + ", cold buffers");
+  measurer.protocol.evict = Evict::Nothing;
 
   // Kernels of other options have other latencies; what is checked in between has not.
   measurer.compile.verify = !measurer.compile.verify;

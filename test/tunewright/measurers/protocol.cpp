@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "tunewright/core/task.hpp"
+
 using tunewright::measurers::Protocol;
 using tunewright::measurers::validate;
 
@@ -17,6 +19,16 @@ TEST_CASE("the defaults can be followed, and so can extremes") {
   CHECK_NOTHROW(validate({.far_slower_factor = std::numeric_limits<double>::infinity()}));
   CHECK_NOTHROW(validate({.repeats_max = 256, .wanted_spread = 0, .noisy_spread = 0, .nearly_best_factor = 1}));
   CHECK_NOTHROW(validate({.warmup_calls = 0, .min_repeat_seconds = 0, .repeats_min = 1, .repeats_max = 1}));
+}
+
+TEST_CASE("latencies with other evictions are not compared") {
+  tunewright::Task task, other;
+  other.workload_hash = 1;
+  using tunewright::measurers::best_key;
+  const Protocol warm, cold{.evict = tunewright::measurers::Evict::Constants};
+  CHECK(best_key(task, warm) == best_key(task, {.repeats_min = 2}));
+  CHECK(best_key(task, warm) != best_key(task, cold));
+  CHECK(best_key(task, warm) != best_key(other, warm));
 }
 
 TEST_CASE("errors name the member and the value") {

@@ -159,10 +159,10 @@ TEST_CASE("what is no worker is told by what it said") {
   CHECK(says(refused("exit 0"), "closed"));
   CHECK(says(refused("sleep 5"), "not heard of for 2 s"));
   CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\004\\000\\000\\000\\001\\000\\000\\000'; sleep 5"),
-             "speaks version 1 of the protocol, and this program 3"));
+             "speaks version 1 of the protocol, and this program 4"));
   CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\377\\377\\377\\177'; sleep 5"), "a frame of 2147483647 bytes"));
   CHECK(says(refused("printf 'TWRK\\006\\000\\000\\000\\000\\000\\000\\000'; sleep 5"), "kind 6 where 1 was expected"));
-  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\004\\000\\000\\000\\003\\000\\000\\000'; sleep 5"),
+  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\004\\000\\000\\000\\004\\000\\000\\000'; sleep 5"),
              "ends too early"));
   for (const char* options : {" --processors 0,x", " --max-task-mib 12x"}) {
     const std::string command = TUNEWRIGHT_WORKER + std::string(options);

@@ -33,6 +33,7 @@ namespace {
 
 using namespace native_kernels;
 using codegen::tunewright_runtime;
+using measurers::Evict;
 using measurers::Protocol;
 using measurers::Sandbox;
 using measurers::sandbox::Reply;
@@ -72,18 +73,28 @@ void use_a_thread(void* const* buffers, const tunewright_runtime* runtime) {
   CPU_AND(&both, &own, &other);
   if (CPU_COUNT(&own) != 1 || CPU_COUNT(&other) != 1 || CPU_COUNT(&both) != 0) std::abort();
 }
-/// Reads a float of each line of A and of B. Each address depends on the value before, so misses do not overlap.
-TUNEWRIGHT_TEST_UNCHECKED void visit_lines(void* const* buffers, const tunewright_runtime* runtime) {
+/// Seconds to read a float of each line. Each address depends on the value before, so misses do not overlap.
+TUNEWRIGHT_TEST_UNCHECKED double seconds_to_visit_lines(const volatile float* values) {
   constexpr std::int64_t floats_per_line = 16;
   constexpr std::int64_t lines = count / floats_per_line;
   constexpr std::int64_t stride = 23;
   static_assert(std::gcd(stride, lines) == 1);
+  const auto start = std::chrono::steady_clock::now();
   std::int64_t line = 0;
-  for (std::int64_t visited = 0; visited < 2 * lines; ++visited) {
-    const volatile float* const values = in(buffers, visited < lines ? 0 : 1);
+  for (std::int64_t visited = 0; visited < lines; ++visited) {
     const bool in_range = std::abs(values[line * floats_per_line]) <= std::numeric_limits<float>::max();
     line = (line + stride - 1 + std::int64_t{in_range}) % lines;
   }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+void visit_lines(void* const* buffers, const tunewright_runtime* runtime) {
+  for (const int input : {0, 1}) static_cast<void>(seconds_to_visit_lines(in(buffers, input)));
+  add(buffers, runtime);
+}
+/// Takes 3 ms unless reading A takes twice as long as reading B.
+void await_a_alone_cold(void* const* buffers, const tunewright_runtime* runtime) {
+  const double a = seconds_to_visit_lines(in(buffers, 0)), b = seconds_to_visit_lines(in(buffers, 1));
+  if (a < 2 * b) std::this_thread::sleep_for(std::chrono::milliseconds(3));
   add(buffers, runtime);
 }
 void raise_a_real_time_signal(void* const*, const tunewright_runtime*) { ::raise(SIGRTMIN); }
@@ -422,10 +433,13 @@ TEST_CASE("timing follows the protocol") {
   Sandbox sandbox;
   sandbox.set_task(addition());
   Protocol protocol = quick();
-  const auto timing_of = [&](codegen::tunewright_kernel function, Seconds best = Seconds(0)) {
-    const Outcome outcome = sandbox.measure(kernel(function), protocol, best);
+  const auto timing_of_kernel = [&](const codegen::Kernel& measured, Seconds best = Seconds(0)) {
+    const Outcome outcome = sandbox.measure(measured, protocol, best);
     REQUIRE(outcome.valid());
     return *outcome.timing();
+  };
+  const auto timing_of = [&](codegen::tunewright_kernel function, Seconds best = Seconds(0)) {
+    return timing_of_kernel(kernel(function), best);
   };
 
   SUBCASE("fifty times the work takes about fifty times as long") {
@@ -452,14 +466,21 @@ TEST_CASE("timing follows the protocol") {
     CHECK(timing.stopped == StopReason::Budget);
     CHECK(timing.repeats.size() == 1);
   }
-  SUBCASE("flushed repeats are single calls, and slower") {
+  SUBCASE("calls whose buffers were evicted are slower") {
     protocol.repeats_min = protocol.repeats_max = 20;
     const Timing warm = timing_of(visit_lines);
-    protocol.flush_cache = true;
+    protocol.evict = Evict::Everything;
     const Timing cold = timing_of(visit_lines);
-    CHECK(cold.calls_per_repeat == 1);
     CHECK(cold.repeats.size() == 20);
     CHECK(shortest_s(cold) > shortest_s(warm));
+  }
+  SUBCASE("constants are evicted alone, where there are any") {
+    protocol.repeats_min = protocol.repeats_max = 20;
+    protocol.evict = Evict::Constants;
+    codegen::Kernel waiting = kernel(await_a_alone_cold);
+    CHECK(timing_of_kernel(waiting).median >= Seconds(3e-3));
+    waiting.buffers[0].layout.role = loops::BufferRole::Constant;
+    CHECK(shortest_s(timing_of_kernel(waiting)) < 3e-3);
   }
   SUBCASE("what cannot be followed is refused") {
     protocol.repeats_max = 0;
@@ -598,6 +619,39 @@ TEST_CASE("object files go through the loader, in the worker") {
         Failure{Fault::CompileError, "the object file has no symbol 'difference'"});
   compiled.object = std::make_shared<const std::vector<char>>(3, 'x');
   CHECK(sandbox.measure(compiled, quick()).failure()->detail.find("truncated") != std::string::npos);
+}
+
+TEST_CASE("an eviction is followed by an empty loop, which wakes the threads of the runtime") {
+  measurers::WorkerParts parts;
+  parts.runtime = [](unsigned, std::span<const int>) {
+    // Its state is the number of empty loops since the last kernel.
+    static std::int64_t loops = 0;
+    static const tunewright_runtime counting{[](const tunewright_runtime*, std::int64_t, auto, void*) { ++loops; },
+                                             &loops};
+    return measurers::HostRuntime{&counting, &counting, nullptr};
+  };
+  parts.load = [](std::span<const char>, const std::string&) -> measurers::LoadedObject {
+    return {[](void* const* buffers, const tunewright_runtime* runtime) {
+              auto& loops = *static_cast<std::int64_t*>(runtime->state);
+              if (loops != 1) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+              loops = 0;
+              add(buffers, runtime);
+            },
+            nullptr};
+  };
+  Sandbox sandbox(parts);
+  sandbox.set_task(addition());
+  codegen::Kernel loaded = kernel(nullptr);
+  loaded.object = std::make_shared<const std::vector<char>>(1, 'x');
+  Protocol protocol = quick();
+  protocol.evict = Evict::Everything;
+  const Outcome woken = sandbox.measure(loaded, protocol);
+  REQUIRE(woken.valid());
+  CHECK(shortest_s(*woken.timing()) < 3e-3);
+  protocol.evict = Evict::Nothing;
+  const Outcome asleep = sandbox.measure(loaded, protocol);
+  REQUIRE(asleep.valid());
+  CHECK(shortest_s(*asleep.timing()) >= 3e-3);
 }
 
 TEST_CASE("interleaved measuring keeps the order and survives failures") {

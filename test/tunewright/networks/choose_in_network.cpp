@@ -145,7 +145,7 @@ TEST_CASE("the fastest of a search are candidates") {
   MultiTaskTuner<Recipe, schedulers::RoundRobin> tuner{{.seed = 7}};
   const auto run = tuner.run(partition.tasks, {.trials = 72, .batch = 4});
   std::vector<std::vector<schedule::Schedule>> candidates;
-  for (const auto& task : run.tasks) candidates.push_back(task.history.fastest(2));
+  for (const auto& task : run.tasks) candidates.push_back(task.history.fastest_checked(2));
 
   const networks::InNetworkChoice choice = networks::choose_in_network(network, partition, candidates, values);
   networks::CompiledNetwork compiled(network, partition, choice.schedules, values);

@@ -68,6 +68,10 @@ TEST_CASE("options that make no classifier are refused") {
   CHECK_REFUSES("width is 1e+30", (void)networks::resnet18({.width = 1e30}));
   CHECK_REFUSES("image_size is 31", (void)networks::resnet18({.image_size = 31}));
   CHECK_REFUSES("image_size is 74", (void)networks::inception_v3({.image_size = 74}));
+  constexpr std::int64_t huge = std::int64_t{1} << 62;
+  CHECK_REFUSES("batch is 4611686018427387904; give 1 to 2147483647", (void)networks::vgg16({.batch = huge}));
+  CHECK_REFUSES("classes is 4611686018427387904", (void)networks::inception_v3({.classes = huge}));
+  CHECK_REFUSES("image_size is 4611686018427387904", (void)networks::resnet18({.image_size = huge}));
 }
 
 TEST_CASE("images are as large as published unless asked for") {

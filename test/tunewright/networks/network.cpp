@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,20 @@ TEST_CASE("lookups of tensors that are no table, no numbers or not there are ref
         std::string::npos);
   CHECK(refused([&](networks::Lookup& l) { l.rows = network.outputs[0]; }).find("LayerBuilder::embedding") !=
         std::string::npos);
+}
+
+TEST_CASE("numbers that another lookup fills in are refused") {
+  auto graph = std::make_shared<program::ComputeGraph>();
+  using enum program::ScalarType;
+  const auto ids = graph->input("ids", {4}, Int32), filled = graph->input("filled", {4, 1}, Int32);
+  const auto rows = graph->input("rows", {4, 3}), others = graph->input("others", {4, 3});
+  const auto numbers = graph->constant("numbers", {8, 1}, Int32), table = graph->constant("table", {8, 3});
+  Network network;
+  network.graph = graph;
+  network.lookups = {{filled.id, numbers.id, ids.id}, {rows.id, table.id, ids.id}};
+  CHECK(networks::inputs(network) == std::vector<networks::TensorId>{ids.id, others.id});
+  network.lookups.push_back({others.id, table.id, filled.id});
+  CHECK_REFUSES("that no lookup fills", (void)networks::inputs(network));
 }
 
 TEST_CASE("multiply-accumulates are products of two tensors that are summed") {

@@ -101,16 +101,19 @@ TEST_CASE("sequences of a batch do not see each other") {
 
 TEST_CASE("options that make no transformer are refused") {
   CHECK_REFUSES("hidden is 16 and heads is 3", (void)networks::bert({.shape = {.hidden = 16, .heads = 3}}));
-  CHECK_REFUSES("one is 0", (void)networks::gpt2({.shape = {.layers = 0}}));
+  CHECK_REFUSES("layers is 0; give at least 1", (void)networks::gpt2({.shape = {.layers = 0}}));
   CHECK_REFUSES("batch is 0", (void)networks::bert({.batch = 0}));
   CHECK_REFUSES("positions minus tokens plus 1 is 0", (void)networks::bert_base(1, 513));
   CHECK_REFUSES("past plus 1 is 0", (void)networks::gpt2_decode(1, -1));
   constexpr std::int64_t huge = std::int64_t{1} << 62;
-  CHECK_REFUSES("batch is 4611686018427387904; give at most 2147483647", (void)networks::bert_tiny(huge, 4));
-  CHECK_REFUSES("tokens is -4611686018427387904", (void)networks::bert_tiny(1, -huge));
+  CHECK_REFUSES("batch is 4611686018427387904; give a number up to 2147483647", (void)networks::bert_tiny(huge, 4));
+  CHECK_REFUSES("tokens is -4611686018427387904; give a number above 0", (void)networks::bert_tiny(1, -huge));
   CHECK_REFUSES("past is 4611686018427387904", (void)networks::gpt2_decode(1, huge));
   CHECK_REFUSES("hidden is 4611686018427387904", (void)networks::bert({.shape = {.hidden = huge}}));
   CHECK_REFUSES("positions minus past minus tokens plus 1 is 0", (void)networks::gpt2_decode(1, 1024));
   CHECK_REFUSES("image_size is 224 and patch is 15", (void)networks::vision_transformer({.patch = 15}));
   CHECK_REFUSES("classes is 0", (void)networks::vision_transformer({.classes = 0}));
+  CHECK_REFUSES("classes is 4611686018427387904", (void)networks::vision_transformer({.classes = huge}));
+  CHECK_REFUSES("image_size is 68719476736",
+                (void)networks::vision_transformer({.image_size = std::int64_t{16} << 32}));
 }

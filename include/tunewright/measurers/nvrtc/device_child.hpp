@@ -71,9 +71,9 @@ class DeviceChild {
   void call_on_fresh_data(DeviceProgram& program) const;
   void check_zones(const DeviceProgram& program) const;
 
-  /// Overwrites twice the size of the L2 cache. Nothing waits for that: a kernel launched meanwhile follows at once, so
-  /// that its time includes no wait for the host.
-  void flush(const Protocol& protocol);
+  /// Overwrites twice the size of the L2 cache, or 64 MiB if that is unknown; empty if nothing is evicted. The host
+  /// does not wait for the device, so a kernel follows at once and its time includes no wait for the host.
+  [[nodiscard]] sandbox::Eviction eviction(const Protocol& protocol);
 
   int socket_;
   std::string library_;
@@ -84,7 +84,7 @@ class DeviceChild {
   sandbox::Mapping mapping_;
   std::optional<DeviceTask> task_;
   std::optional<PinnedMemory> results_;
-  std::optional<DeviceMemory> flushed_;
+  std::optional<DeviceMemory> filler_;
   std::vector<DeviceProgram> kept_;
 };
 
@@ -143,7 +143,7 @@ TUNEWRIGHT_INLINE void DeviceChild::answer(const sandbox::Request& request, sand
       // The first call may be slow for reasons that have nothing to do with the kernel: rising clocks, loading of code.
       protocol.partial_call_seconds = std::numeric_limits<double>::infinity();
       sandbox::report(sandbox::time_kernel(protocol, request.best_seconds, program.checked_call_seconds,
-                                           Calls{*this, program}, [&] { flush(request.protocol); }),
+                                           Calls{*this, program}, eviction(request.protocol)),
                       reply);
       check_zones(program);
       break;
@@ -152,8 +152,7 @@ TUNEWRIGHT_INLINE void DeviceChild::answer(const sandbox::Request& request, sand
       DeviceProgram& program = kept_.at(request.kernel);
       std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
       sandbox::report(
-          sandbox::one_turn(request.protocol, request.calls, Calls{*this, program}, [&] { flush(request.protocol); }),
-          reply);
+          sandbox::one_turn(request.protocol, request.calls, Calls{*this, program}, eviction(request.protocol)), reply);
       break;
     }
   }
@@ -264,13 +263,13 @@ TUNEWRIGHT_INLINE void DeviceChild::check_zones(const DeviceProgram& program) co
     if (damage) throw sandbox::Rejected(Fault::OutOfBounds, *damage);
 }
 
-TUNEWRIGHT_INLINE void DeviceChild::flush(const Protocol& protocol) {
-  if (!protocol.flush_cache) return;
-  if (!flushed_) {
+TUNEWRIGHT_INLINE sandbox::Eviction DeviceChild::eviction(const Protocol& protocol) {
+  if (protocol.evict == Evict::Nothing) return {};
+  if (!filler_) {
     const std::int64_t bytes = facts_.l2_bytes > 0 ? std::int64_t{2} * facts_.l2_bytes : std::int64_t{64} << 20;
-    flushed_.emplace(*driver_, "cache flush", static_cast<std::size_t>(bytes));
+    filler_.emplace(*driver_, "cache filler", static_cast<std::size_t>(bytes));
   }
-  flushed_->poison();
+  return [this] { filler_->poison(); };
 }
 
 }  // namespace tunewright::measurers::nvrtc

@@ -20,7 +20,7 @@ namespace tunewright::measurers::remote {
 
 /// Version of frames and messages. Both ends must have the same; the first field of `Hello` is the version in all
 /// versions.
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 
 /// The machine on which a worker runs kernels.
 struct Device {
@@ -120,8 +120,10 @@ template <class Archive, class T>
   requires std::is_same_v<std::remove_const_t<T>, Protocol>
 void fields(Archive& a, T& p) {
   a(p.warmup_calls, p.min_repeat_seconds, p.repeats_min, p.repeats_max, p.wanted_spread, p.noisy_spread,
-    p.budget_seconds, p.flush_cache, p.far_slower_factor, p.partial_call_seconds, p.nearly_best_factor,
-    p.cooldown_seconds, p.run_timeout_seconds, p.compile_timeout_seconds);
+    p.budget_seconds);
+  known_enum(a, p.evict, evict_count, "eviction");
+  a(p.far_slower_factor, p.partial_call_seconds, p.nearly_best_factor, p.cooldown_seconds, p.run_timeout_seconds,
+    p.compile_timeout_seconds);
 }
 template <class Archive, class T>
   requires std::is_same_v<std::remove_const_t<T>, loops::PackedDimension>

@@ -50,6 +50,7 @@ class Child {
   struct Bound {
     LoadedObject code;
     std::vector<void*> arguments;
+    std::vector<std::span<const char>> constants, others;  // what the arguments point to
     std::vector<GuardedBuffer> workspace;
     std::vector<std::shared_ptr<const GuardedBuffer>> packed;
     const codegen::tunewright_runtime* runtime = nullptr;
@@ -118,7 +119,9 @@ class Child {
 
   void check_red_zones(const Bound& bound) const;
 
-  void flush(const Protocol& protocol, const Bound& bound) const;
+  /// Evicts what the protocol says, if `bound`, which must outlive it, has such buffers. Helpers of the runtime fall
+  /// asleep meanwhile, so it also wakes them, unless a native kernel has threads of its own, which they would disturb.
+  [[nodiscard]] Eviction eviction(const Protocol& protocol, const Bound& bound) const;
 
   static constexpr std::size_t packed_limit_bytes = std::size_t{128} << 20;
 
@@ -160,9 +163,7 @@ TUNEWRIGHT_INLINE void Child::answer(const Request& request, Mapping mapping, Re
       const Bound& bound = kept_.at(request.kernel);
       keep_to_first_processor();
       std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
-      report(one_turn(
-                 request.protocol, request.calls, [&] { call(bound); }, [&] { flush(request.protocol, bound); }),
-             reply);
+      report(one_turn(request.protocol, request.calls, [&] { call(bound); }, eviction(request.protocol, bound)), reply);
       break;
     }
     case Request::Kind::Describe:
@@ -180,7 +181,7 @@ TUNEWRIGHT_INLINE void Child::measure(const Mapping& mapping, const Request& req
     check(bound);
     series = time_kernel(
         request.protocol, request.best_seconds, bound.checked_call_seconds, [&] { call(bound); },
-        [&] { flush(request.protocol, bound); });
+        eviction(request.protocol, bound));
   }
   report(*series, reply);
   check_red_zones(bound);
@@ -195,9 +196,10 @@ TUNEWRIGHT_INLINE std::optional<Series> Child::time_parts(Bound& bound, const Re
     check_red_zones(bound);
     return taken;
   };
+  const Eviction evicting = eviction(request.protocol, bound);
   return extrapolate(request.protocol, request.best_seconds, time, [&] {
     poison(bound);
-    flush(request.protocol, bound);
+    if (evicting) evicting();
   });
 }
 
@@ -257,7 +259,11 @@ TUNEWRIGHT_INLINE Child::Bound Child::bind(const KernelView& kernel) {
       throw Rejected(Fault::CompileError, "the object file has no symbol '" + kernel.symbol + "'");
     }
   }
-  for (const codegen::KernelBuffer& buffer : kernel.buffers) bound.arguments.push_back(address(buffer, bound));
+  for (const codegen::KernelBuffer& buffer : kernel.buffers) {
+    void* const memory = bound.arguments.emplace_back(address(buffer, bound));
+    auto& of_its_kind = buffer.layout.role == loops::BufferRole::Constant ? bound.constants : bound.others;
+    of_its_kind.emplace_back(static_cast<const char*>(memory), buffer.bytes());
+  }
   bound.native = kernel.native != nullptr;
   keep_to_first_processor();
   bound.runtime = runtime();
@@ -371,13 +377,16 @@ TUNEWRIGHT_INLINE void Child::check_red_zones(const Bound& bound) const {
   for (const GuardedBuffer& memory : bound.workspace) look("workspace", memory);
 }
 
-TUNEWRIGHT_INLINE void Child::flush(const Protocol& protocol, const Bound& bound) const {
-  if (!protocol.flush_cache) return;
-  const auto drop = [](const GuardedBuffer& memory) { evict({memory.data(), memory.bytes()}); };
-  for (const auto& [input, memory] : inputs_) drop(memory);
-  for (const auto& memory : bound.packed) drop(*memory);
-  for (const Output& output : outputs_) drop(output.memory);
-  for (const GuardedBuffer& memory : bound.workspace) drop(memory);
+TUNEWRIGHT_INLINE Eviction Child::eviction(const Protocol& protocol, const Bound& bound) const {
+  std::vector<std::span<const char>> evicted;
+  if (protocol.evict != Evict::Nothing) evicted = bound.constants;
+  if (protocol.evict == Evict::Everything) evicted.insert(evicted.end(), bound.others.begin(), bound.others.end());
+  if (evicted.empty()) return {};
+  return [evicted = std::move(evicted), woken = bound.native ? nullptr : bound.runtime, threads = threads_] {
+    evict(evicted);
+    const auto nothing = [](void*, std::int64_t, std::int64_t) {};
+    if (woken != nullptr) woken->parallel_for(woken, threads, nothing, nullptr);
+  };
 }
 
 }  // namespace tunewright::measurers::sandbox

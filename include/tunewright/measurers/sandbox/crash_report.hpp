@@ -6,6 +6,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -65,11 +66,11 @@ TUNEWRIGHT_INLINE Reply& record() noexcept {
 
 TUNEWRIGHT_INLINE void on_signal(int signal, siginfo_t* info, void* context) {
   // A second fault, e.g. in another thread, must not overwrite the first report.
-  static constinit volatile sig_atomic_t reporting = 0;
-  if (reporting != 0) {
+  static constinit std::atomic<bool> reporting{false};
+  static_assert(std::atomic<bool>::is_always_lock_free, "a handler may wait for no lock");
+  if (reporting.exchange(true)) {
     for (;;) ::pause();
   }
-  reporting = 1;
   Reply& reply = record();
   reply.kind = Reply::Kind::Crashed;
   reply.signal = signal;

@@ -24,7 +24,7 @@ struct Request {
     SetTask,   ///< replaces buffers and expected values, drops all kernels
     Measure,   ///< loads, checks and times a kernel, then drops it
     Keep,      ///< loads and checks a kernel and keeps it as the next number, starting at 0
-    Repeat,    ///< one repeat of kept kernel `kernel`: `calls` calls (0: calibrate) after an untimed one
+    Repeat,    ///< one repeat of kept kernel `kernel`: `calls` calls (0: calibrate) after untimed ones
     Drop,      ///< forgets the kept kernels
     Describe,  ///< writes facts about the device into `Reply::detail`; only workers of devices answer it
   };

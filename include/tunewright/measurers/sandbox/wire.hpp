@@ -195,7 +195,8 @@ template <class Record>
       Descriptor owned(passed);
       if (fd != nullptr) *fd = std::move(owned);
     }
-    return got == static_cast<ssize_t>(sizeof record) ? Received::Message : Received::Closed;
+    const bool whole = got == static_cast<ssize_t>(sizeof record) && (message.msg_flags & MSG_TRUNC) == 0;
+    return whole ? Received::Message : Received::Closed;
   }
 }
 

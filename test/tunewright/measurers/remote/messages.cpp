@@ -76,6 +76,13 @@ TEST_CASE("what no worker says is refused") {
   CHECK(remote::from_bytes<remote::MeasureResult>(bytes).outcome.failure()->detail == "two lines");
   bytes[17] = 99;  // behind number, time and flag
   CHECK(refusal_of<remote::MeasureResult>(bytes) == "there is no such fault");
+  for (const Evict evict : {Evict::Nothing, Evict::Constants, Evict::Everything}) {
+    const std::vector<char> sent = remote::to_bytes(Protocol{.evict = evict});
+    CHECK(remote::from_bytes<Protocol>(sent).evict == evict);
+  }
+  std::vector<char> unknown = remote::to_bytes(Protocol{});
+  unknown[44] = static_cast<char>(evict_count);  // behind three numbers of 4 bytes and four of 8
+  CHECK(refusal_of<Protocol>(unknown) == "there is no such eviction");
   std::vector<char> many = remote::to_bytes(remote::TaskAnswer{});
   many[4] = 127;  // a text of 2 GiB that is not there
   CHECK(refusal_of<remote::TaskAnswer>(many).find("ends too early") != std::string::npos);

@@ -3,9 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <limits>
-#include <thread>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
 #include <vector>
 
 using namespace tunewright;
@@ -37,7 +42,8 @@ TEST_CASE("a repeat lasts as long as asked for, even when the estimate was far o
   protocol.repeats_min = protocol.repeats_max = 3;
   protocol.budget_seconds = 10;
   for (const double estimate : {20e-6, 50e-6, 1.0}) {
-    const Series series = one_series(protocol, 0, estimate, [] { wait_us(50); }, [] {});
+    const unsigned calls = calls_filling(protocol.min_repeat_seconds, estimate);
+    const Series series = one_series(protocol, 0, calls, estimate, [] { wait_us(50); });
     CHECK(series.repeats.size() == 3);
     CHECK(series.calls * series.repeats[0] >= 0.79e-3);
     for (const double seconds : series.repeats) CHECK(seconds >= 49e-6);
@@ -52,42 +58,67 @@ TEST_CASE("a noisy series is taken again, once") {
   protocol.repeats_max = 4;
   protocol.wanted_spread = protocol.noisy_spread = 0;  // never satisfied
   int calls = 0;
-  const Series series = time_kernel(protocol, 0, 1e-6, [&] { wait_us(10 * (1 + ++calls % 3)); }, [] {});
+  const Series series = time_kernel(protocol, 0, 1e-6, [&] { wait_us(10 * (1 + ++calls % 3)); });
   CHECK(calls == 8);
   CHECK(series.repeats.size() == 4);
   CHECK(series.stopped == StopReason::Budget);
 }
 
-TEST_CASE("flushing happens before each repeat and is not timed") {
+TEST_CASE("an eviction precedes each call and is not timed") {
   Protocol protocol;
-  protocol.flush_cache = true;
+  protocol.min_repeat_seconds = 20e-3;
   protocol.repeats_min = protocol.repeats_max = 4;
   protocol.warmup_calls = 0;
+  protocol.budget_seconds = 10;
   protocol.noisy_spread = 1e9;
-  int flushes = 0;
-  int calls = 0;
-  const Series series = time_kernel(
-      protocol, 0, 1e-5, [&] { ++calls; },
-      [&] {
-        ++flushes;
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      });
-  CHECK(flushes == 4);
-  CHECK(calls == 4);
-  CHECK(series.spread() >= 0);
-  CHECK(stats::median(series.repeats) < 1e-3);
-  evict(std::vector<char>(1000));
+  std::string order;
+  const auto timed = [&](int eviction_us) {
+    order.clear();
+    return time_kernel(
+        protocol, 0, 1e-5, [&] { order += 'c'; },
+        [&, eviction_us] {
+          order += 'e';
+          wait_us(eviction_us);
+        });
+  };
+  // A repeat is one call if the eviction lasts longer than a repeat should, after one that tells so.
+  const Series few = timed(21'000);
+  CHECK(order == "ececececec");
+  CHECK(few.calls == 1);
+  CHECK(stats::median(few.repeats) < 1e-3);
+  // Otherwise it is as many calls as fit with their evictions.
+  const Series many = timed(1000);
+  CHECK(many.calls >= 2);
+  CHECK(many.calls <= 20);
+  CHECK(stats::median(many.repeats) < 1e-3);
+  CHECK(order.size() >= 2 * (1 + 4 * std::size_t{many.calls}));
+  for (std::size_t at = 0; at < order.size(); at += 2) CHECK(order.substr(at, 2) == "ec");
+}
+
+TEST_CASE("each line of a piece of memory is evicted, whatever its ends") {
+  alignas(64) static const std::array<char, 320> memory{};
+  for (const auto& [from, bytes, lines] : {std::tuple(0, 64, 1), {0, 65, 2}, {1, 64, 2}, {63, 2, 2}, {63, 130, 4}}) {
+    std::set<std::ptrdiff_t> seen;
+    for_each_line(std::span(memory).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(bytes)), 64,
+                  [&](const char* address) { seen.insert((address - memory.data()) / 64); });
+    CHECK(seen.size() == static_cast<std::size_t>(lines));
+  }
+  for_each_line({}, 64, [](const char*) { FAIL("an empty piece has no line"); });
+  std::vector<char> contents(1000, 'x');
+  const std::span<const char> whole(contents), parts[] = {whole.first(1), whole, whole.first(0)};
+  evict(parts);
+  CHECK(contents == std::vector<char>(1000, 'x'));
 }
 
 TEST_CASE("a kernel that is hopelessly slow is called no second time") {
   int calls = 0;
   const auto call = [&] { ++calls; };
   const Protocol protocol;
-  const Series series = time_kernel(protocol, 1e-3, 1.0, call, [] {});
+  const Series series = time_kernel(protocol, 1e-3, 1.0, call);
   CHECK(calls == 0);
   CHECK(series.stopped == StopReason::FarSlower);
   CHECK(series.repeats == std::vector<double>{1.0});
-  static_cast<void>(time_kernel(protocol, 0, 1.0, call, [] {}));
+  static_cast<void>(time_kernel(protocol, 0, 1.0, call));
   CHECK(calls > 0);
 }
 
@@ -102,7 +133,7 @@ TEST_CASE("repeats that other programs disturb do not make a kernel far slower, 
   };
   const auto timed = [](int disturbed, double longer, const Protocol& protocol = {}) {
     int asked = 0;
-    return time_kernel(protocol, 1e-3, 1e-3, Disturbed{disturbed, longer, asked}, [] {});
+    return time_kernel(protocol, 1e-3, 1e-3, Disturbed{disturbed, longer, asked});
   };
   const Series twice = timed(2, 8e-3);
   CHECK(twice.stopped == StopReason::Precise);
@@ -138,21 +169,23 @@ TEST_CASE("a turn warms up for two repeats, with any clock") {
   Protocol protocol;
   protocol.min_repeat_seconds = 1.75e-3;
   std::vector<unsigned> timed;
-  std::size_t flushed_before = 0;
-  const auto turn = [&](unsigned calls) {
+  const auto turn = [&](unsigned calls, const Eviction& evict = {}) {
     timed.clear();
-    return one_turn(protocol, calls, Milliseconds{timed}, [&] { flushed_before = timed.size(); });
+    return one_turn(protocol, calls, Milliseconds{timed}, evict);
   };
   const Series free = turn(0);
   CHECK(timed == std::vector<unsigned>{1, 1, 1, 1, 2});  // four calls for 3.5 ms, then two for 1.75 ms
-  CHECK(flushed_before == 4);
   CHECK(free.calls == 2);
   REQUIRE(free.repeats.size() == 1);
   CHECK(free.repeats[0] == doctest::Approx(1e-3));
   CHECK(turn(7).calls == 7);
   CHECK(timed == std::vector<unsigned>{1, 1, 1, 1, 7});
-  protocol.flush_cache = true;
-  CHECK(turn(0).calls == 1);
+  // An eviction precedes each call, untimed ones too.
+  unsigned evictions = 0;
+  const Series cold = turn(3, [&] { ++evictions; });
+  CHECK(cold.calls == 3);
+  CHECK(cold.repeats[0] == doctest::Approx(1e-3));
+  CHECK(evictions == timed.size());
   protocol.min_repeat_seconds = 0;
   CHECK(turn(0).calls == 1);
   CHECK(timed == std::vector<unsigned>{1, 1});
@@ -172,7 +205,7 @@ TEST_CASE("long calls of what is not the best are few") {
   };
   const auto timed = [&](double checked, const std::vector<double>& each, Protocol with, double best = 0.05) {
     asked.clear();
-    return time_kernel(with, best, checked, Calls{each, asked}, [] {});
+    return time_kernel(with, best, checked, Calls{each, asked});
   };
   // The checked call is enough where it is not within a tenth of the best.
   const Series slower = timed(0.056, {}, protocol);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <stdexcept>
@@ -48,7 +49,10 @@ TEST_CASE("records arrive with their descriptor, late or never") {
   CHECK(receive_record(theirs.get(), record, nullptr, std::chrono::duration<double>(0.02)) == Received::TimedOut);
   CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(20));
 
-  CHECK(send_record(ours.get(), char{1}));  // another size than is waited for
+  // Other sizes than is waited for.
+  CHECK(send_record(ours.get(), char{1}));
+  CHECK(receive_record(theirs.get(), record) == Received::Closed);
+  CHECK(send_record(ours.get(), std::array<int, 2>{42, 43}));
   CHECK(receive_record(theirs.get(), record) == Received::Closed);
   ours.close();
   CHECK(receive_record(theirs.get(), record) == Received::Closed);
