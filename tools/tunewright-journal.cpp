@@ -186,9 +186,14 @@ int export_as(const std::string& format, const std::string& path, const std::str
   const data::WholeJournal journal(checked(path));
   if (std::filesystem::is_regular_file(output) && std::filesystem::file_size(output) > 0 && data::is_journal(output))
     throw std::runtime_error("'" + output + "' is a journal; name another file, or remove it first");
+  const std::set<std::uint64_t> tasks = tasks_of(journal, only);
+  if (format == "t4" && tasks.size() > 1) {
+    throw UsageError("t4 knows no tasks, and '" + path + "' has " + std::to_string(tasks.size()) +
+                     "; choose one by --task HASH, as 'list' prints it");
+  }
   std::vector<Record> records;
   std::size_t bad = journal.bad_count();
-  for (const std::uint64_t task : tasks_of(journal, only)) {
+  for (const std::uint64_t task : tasks) {
     data::JournalIndex::Found found = journal.find(task);
     bad += found.bad.size();
     for (Record& record : found.records) records.push_back(std::move(record));
@@ -255,7 +260,10 @@ int run(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   try {
-    return run({argv + 1, argv + argc});
+    const int status = run({argv + 1, argv + argc});
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      throw std::runtime_error("cannot write the standard output; check that its disk has room");
+    return status;
   } catch (const UsageError& error) {
     std::fprintf(stderr, "tunewright-journal: %s\n", error.what());
     return 2;

@@ -88,7 +88,10 @@ void check_measurer(M measurer, const KnownPrograms<P>& known, bool exact) {
   }
   if constexpr (BestAwareMeasurer<M>) {
     measurer.note_best(known.task, Seconds(1e-12));  // all are far slower
-    CHECK(as_known(measurer.measure(known.task, programs), known));
+    const std::vector<Outcome> outcomes = measurer.measure(known.task, programs);
+    CHECK(as_known(outcomes, known));
+    for (const Outcome& outcome : outcomes)
+      if (outcome.valid()) CHECK(outcome.timing()->stopped == StopReason::FarSlower);
   }
   if constexpr (ConfirmingMeasurerFor<M, P>) {
     CHECK(as_known(std::vector<Outcome>(measurer.confirm(known.task, programs)), known));

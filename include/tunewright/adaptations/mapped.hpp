@@ -5,6 +5,7 @@
 #include <span>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/feature_rows.hpp"
 #include "tunewright/models/concept.hpp"
 
 namespace tunewright::adaptations {
@@ -21,6 +22,9 @@ namespace tunewright::adaptations {
 /// Determinism: that of both.
 template <CostModel M, class Map>
 struct Mapped {
+  template <class Featurizer>
+  static constexpr bool reads_rows_of = ReadsRowsOf<M, Featurizer>;
+
   M model{};
   Map map{};  ///< from the new device to the old one; the identity until it is fitted
 

@@ -38,6 +38,8 @@ class AutoSchedulerPrograms {
   /// Adds a graph for a workload that `ansor::workload_graph` does not know, by the complete workload key.
   void add_workload(const std::string& key, std::shared_ptr<const program::ComputeGraph> graph) {
     graphs_[key] = std::move(graph);
+    std::erase_if(tasks_, [&](const auto& known) { return known.first.starts_with(key + "\n"); });
+    last_info_.reset();
   }
 
   /// The tuning task of a record; null for an unknown workload.
@@ -65,7 +67,8 @@ class AutoSchedulerPrograms {
 
   std::string device_;
   std::map<std::string, std::shared_ptr<const program::ComputeGraph>> graphs_;
-  std::map<std::string, std::optional<Task>> tasks_;  // by workload key and target; empty for an unknown workload
+  /// By workload key and target with its hardware; empty for an unknown workload.
+  std::map<std::string, std::optional<Task>> tasks_;
   std::shared_ptr<const ansor::TaskInfo> last_info_;
   const Task* last_task_ = nullptr;  // of `last_info_`
   std::map<std::string, std::size_t> refusals_;
@@ -151,14 +154,15 @@ TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append(const AutoSchedulerRecord& 
 }
 
 TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::find_task(const ansor::TaskInfo& info) {
-  const auto [place, is_new] = tasks_.try_emplace(info.workload_key + "\n" + info.target);
+  const Target target = ansor::to_target(info, device_);
+  const auto [place, is_new] = tasks_.try_emplace(info.workload_key + "\n" + to_hex(stable_hash(target)));
   std::optional<Task>& task = place->second;
   if (!is_new) return task ? &*task : nullptr;
   const auto given = graphs_.find(info.workload_key);
   auto graph = given != graphs_.end() ? given->second : nullptr;
   try {
     if (!graph) graph = ansor::workload_graph(info.workload_key);
-    if (graph) task = program::make_task(info.workload_key, graph, ansor::to_target(info, device_));
+    if (graph) task = program::make_task(info.workload_key, graph, target);
   } catch (const FormatError& error) {
     ++refusals_[error.what()];
   } catch (const std::invalid_argument& error) {  // shapes that do not fit together

@@ -166,6 +166,7 @@ TUNEWRIGHT_INLINE TaskInfo LineParser::read_task(json::Scanner& in) {
 
 TUNEWRIGHT_INLINE void LineParser::read_config(json::Scanner& in, AutoTvmRecord& record) {
   bool has_entity = false;
+  record.index = 0;
   record.code_hash.clear();
   in.object([&](std::string_view key) {
     if (key == "index") {

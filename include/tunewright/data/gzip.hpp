@@ -257,6 +257,7 @@ TUNEWRIGHT_INLINE bool GzipLines::next(std::string_view& line) {
 TUNEWRIGHT_INLINE bool GzipLines::give(std::string_view& line, std::size_t from, std::size_t to) {
   ++number_;
   if (to > from && buffer_[to - 1] == '\r') --to;
+  too_long_ = too_long_ || to - from > max_line_bytes_;
   line = too_long_ ? std::string_view() : std::string_view(buffer_).substr(from, to - from);
   return true;
 }

@@ -262,6 +262,8 @@ TUNEWRIGHT_INLINE void Journal::append(Record record) {
 TUNEWRIGHT_INLINE void Journal::describe(const Task& task) {
   if (!described_) static_cast<void>(read({}));
   if (described_->contains(stable_hash(task))) return;
+  if (const std::string refused = refused_number(task); !refused.empty())
+    throw std::invalid_argument("journal '" + options_.path + "': of task '" + task.name + "', " + refused);
   write_all(to_line(task) + '\n');
   described_->insert(stable_hash(task));
 }
@@ -339,6 +341,12 @@ TUNEWRIGHT_INLINE bool Journal::read_by_index(const std::set<std::uint64_t>& wan
 }
 
 TUNEWRIGHT_INLINE void Journal::write_all(std::string text) {
+  struct stat own{};
+  if (::fstat(fd_, &own) == 0 && own.st_nlink == 0) {
+    throw std::runtime_error("journal '" + options_.path +
+                             "' was replaced or removed while it was open; start again: the run goes on from the file "
+                             "that is there now");
+  }
   if (within_line_) text.insert(0, 1, '\n');
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t written = ::write(fd_, text.data() + done, text.size() - done);

@@ -278,6 +278,10 @@ TUNEWRIGHT_INLINE void write_journal(std::ostream& out, std::span<const Record> 
                                   to_hex(records[i].key) + " of task '" + records[i].task_name + "', has " + refused);
     }
   }
+  for (const Task& task : tasks) {
+    if (const std::string refused = refused_number(task); !refused.empty())
+      throw std::invalid_argument("write_journal: of task '" + task.name + "', " + refused);
+  }
   for (const Task& task : tasks) out << to_line(task) << '\n';
   for (const Record& record : records) out << to_line(record) << '\n';
   out.flush();

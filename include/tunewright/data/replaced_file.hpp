@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <ios>
@@ -41,10 +46,16 @@ class ReplacedFile {
     if (!out_) throw std::runtime_error("cannot write '" + path_ + "'; check that the folder exists and has room");
   }
 
-  /// Moves the complete file to the path. Throws `std::runtime_error` with the path if that fails.
+  /// Moves the complete file, once it is on the disk, to the path. Throws `std::runtime_error` with the path if that
+  /// fails.
   void replace() {
     out_.close();
     check();
+    // Otherwise a machine that crashes soon could have lost the old file and not yet have the new one.
+    const int fd = ::open(unfinished_.c_str(), O_RDONLY | O_CLOEXEC);
+    const int error = fd >= 0 && ::fsync(fd) == 0 ? 0 : errno;
+    if (fd >= 0) ::close(fd);
+    if (error != 0) throw std::runtime_error("'" + path_ + "' does not reach the disk: " + std::strerror(error));
     std::error_code failed;
     std::filesystem::rename(unfinished_, path_, failed);
     if (failed) throw std::runtime_error("cannot replace '" + path_ + "': " + failed.message());

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -80,6 +81,10 @@ class Builder {
  private:
   static constexpr std::uint16_t unset = 0xffff;
 
+  /// Gives each row its choice `c` of parameter `k` as `by[c]`.
+  void replace_choices(std::size_t k, std::span<const std::uint16_t> by);
+  /// Drops values that only refused records had.
+  void keep_recorded_values(std::size_t k);
   void sort_values();
 
   Table table_;
@@ -207,6 +212,10 @@ TUNEWRIGHT_INLINE Seconds price(double value, double unit_s) {
 
 TUNEWRIGHT_INLINE void Builder::declare(Parameter parameter) {
   if (parameter.values.empty()) throw FormatError("parameter '" + parameter.name + "' has no values");
+  if (parameter.values.size() > unset) {
+    throw FormatError("parameter '" + parameter.name + "' has " + std::to_string(parameter.values.size()) +
+                      " values; at most " + std::to_string(unset) + " are read");
+  }
   for (const Parameter& known : parameters_)
     if (known.name == parameter.name) throw FormatError("parameter '" + parameter.name + "' is declared twice");
   declared_ = true;
@@ -272,9 +281,30 @@ TUNEWRIGHT_INLINE Table Builder::finish() {
   return std::move(table_);
 }
 
+TUNEWRIGHT_INLINE void Builder::replace_choices(std::size_t k, std::span<const std::uint16_t> by) {
+  for (std::size_t i = k; i < table_.choices.size(); i += table_.parameters.size())
+    table_.choices[i] = by[table_.choices[i]];
+}
+
+TUNEWRIGHT_INLINE void Builder::keep_recorded_values(std::size_t k) {
+  std::vector<std::string>& values = table_.parameters[k].values;
+  std::vector<bool> recorded(values.size());
+  for (std::size_t i = k; i < table_.choices.size(); i += table_.parameters.size()) recorded[table_.choices[i]] = true;
+  std::vector<std::string> kept;
+  std::vector<std::uint16_t> place(values.size());
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    if (!recorded[v]) continue;
+    place[v] = static_cast<std::uint16_t>(kept.size());
+    kept.push_back(std::move(values[v]));
+  }
+  values = std::move(kept);
+  replace_choices(k, place);
+}
+
 TUNEWRIGHT_INLINE void Builder::sort_values() {
   for (std::size_t k = 0; k < table_.parameters.size(); ++k) {
     Parameter& parameter = table_.parameters[k];
+    keep_recorded_values(k);
     std::vector<std::uint16_t> order(parameter.values.size()), rank(order.size());
     std::iota(order.begin(), order.end(), std::uint16_t{0});
     const bool numeric = parameter.numeric();
@@ -287,8 +317,7 @@ TUNEWRIGHT_INLINE void Builder::sort_values() {
       sorted.push_back(std::move(parameter.values[order[i]]));
     }
     parameter.values = std::move(sorted);
-    for (std::size_t i = k; i < table_.choices.size(); i += table_.parameters.size())
-      table_.choices[i] = rank[table_.choices[i]];
+    replace_choices(k, rank);
   }
 }
 

@@ -22,6 +22,9 @@ inline constexpr int task_schema = 2;
 /// without a graph.
 [[nodiscard]] std::string to_line(const Task& task);
 
+/// What readers reject about the numbers of a task, e.g. "'weight' is not above 0 and finite"; empty if nothing.
+[[nodiscard]] std::string refused_number(const Task& task);
+
 /// Whether a line begins like those of `to_line(task)`.
 [[nodiscard]] bool describes_task(std::string_view line);
 
@@ -212,9 +215,14 @@ TUNEWRIGHT_INLINE Task task_from_line(std::string_view line) {
   if (from_hex(named, "task") != stable_hash(task)) {
     throw std::runtime_error("describes task " + to_hex(stable_hash(task)) + ", but names " + named);
   }
-  if (!(task.weight > 0) || !std::isfinite(task.weight)) throw std::runtime_error("'weight' is not above 0 and finite");
-  if (!(task.flops >= 0) || !std::isfinite(task.flops)) throw std::runtime_error("'flops' is below 0 or not finite");
+  if (const std::string refused = refused_number(task); !refused.empty()) throw std::runtime_error(refused);
   return task;
+}
+
+TUNEWRIGHT_INLINE std::string refused_number(const Task& task) {
+  if (!(task.weight > 0) || !std::isfinite(task.weight)) return "'weight' is not above 0 and finite";
+  if (!(task.flops >= 0) || !std::isfinite(task.flops)) return "'flops' is below 0 or not finite";
+  return {};
 }
 
 }  // namespace tunewright::data

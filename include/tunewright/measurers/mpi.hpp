@@ -192,7 +192,7 @@ class Batch {
     }
     data_key_ = StableHash().add(stable_hash(task)).add(stable_hash(m_.reference)).value();
     task_key_ = StableHash().add(data_key_).add(task.target.threads).value();
-    best_ = &state_.best.try_emplace(stable_hash(task), Seconds(0)).first->second;
+    best_ = &state_.best.try_emplace(best_key(task, m_.protocol), Seconds(0)).first->second;
   }
 
   std::vector<Outcome> run(CpuCompileTeam& team) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "tunewright/data/replaced_file.hpp"
 #include "tunewright/features/concept.hpp"
 #include "tunewright/models/concept.hpp"
 
@@ -23,13 +24,13 @@ concept DescribedFeaturizer = requires(const F& featurizer) {
 ///   models::save_model("matmuls.safetensors", model, featurizer);
 ///   const auto model = models::load_model<models::Mlp>("matmuls.safetensors", featurizer);
 ///
-/// Throws `std::runtime_error` if the file cannot be written.
+/// A file that is there is replaced once the new one is complete. Throws `std::runtime_error` if the file cannot be
+/// written.
 template <PersistentCostModel Model, DescribedFeaturizer Featurizer>
 void save_model(const std::string& path, const Model& model, const Featurizer& featurizer) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  if (out) model.save(out, stable_hash(FeatureSchema(featurizer.schema())));
-  out.close();
-  if (!out) throw std::runtime_error("cannot write model '" + path + "'; name a file in a folder that you may write");
+  data::ReplacedFile file(path, ".unfinished");
+  model.save(file.stream(), stable_hash(FeatureSchema(featurizer.schema())));
+  file.replace();
 }
 
 /// Loads a model written by `save_model`, with the options of `model`. Throws `std::runtime_error` if the file cannot

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "tunewright/adaptations/alignment/columns.hpp"
+#include "tunewright/adaptations/mapped.hpp"
 #include "tunewright/adaptations/transferred.hpp"
 #include "tunewright/features/joined.hpp"
 #include "tunewright/features/knobs.hpp"
@@ -39,6 +41,7 @@ TEST_CASE("a reader that says nothing reads any rows, others those that they say
   CHECK(ReadsRowsOf<models::PatternAware, TwoKinds>);
   CHECK(ReadsRowsOf<models::PatternAware, OwnParts>);
   CHECK_FALSE(ReadsRowsOf<models::PatternAware, OneKind>);
+  CHECK_FALSE(ReadsRowsOf<adaptations::Mapped<models::PatternAware, adaptations::alignment::Columns>, OneKind>);
   CHECK(ReadsRowsOf<samplers::TopK, Statements>);
   CHECK(ReadsRowsOf<samplers::UncertaintyPingPong<models::Gbdt>, features::Knobs>);
   CHECK_FALSE(ReadsRowsOf<samplers::UncertaintyPingPong<models::Gbdt>, OneKind>);

@@ -66,6 +66,8 @@ TEST_CASE("programs of unknown workloads have no rows until somebody says what t
   CHECK(batch.programs() == 1);
   CHECK(batch.rows() == 0);
   CHECK(programs.refusals().at("unknown workload") == 1);
+  programs.add_workload(record.task->workload_key, program::operators::matmul_graph({.m = 8, .n = 8, .k = 8}));
+  CHECK(programs.task(record) != nullptr);
 
   data::AutoSchedulerPrograms told("x86");
   told.add_workload(record.task->workload_key, program::operators::matmul_graph({.m = 8, .n = 8, .k = 8}));

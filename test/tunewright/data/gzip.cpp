@@ -67,6 +67,10 @@ TEST_CASE("lines longer than the buffer are whole; lines longer than the limit a
   write_gzip(folder.file("f"), "a\n" + big + "\nb\n" + big);
   CHECK(lines_of(folder.file("f")) == std::vector<std::string>{"a", big, "b", big});
   CHECK(lines_of(folder.file("f"), 1000) == std::vector<std::string>{"a", "(long)", "b", "(long)"});
+  // The limit holds for lines that fit into the buffer, too.
+  write_gzip(folder.file("g"),
+             std::string(1000, 'y') + "\r\n" + std::string(1001, 'y') + "\n" + std::string(1001, 'y'));
+  CHECK(lines_of(folder.file("g"), 1000) == std::vector<std::string>{std::string(1000, 'y'), "(long)", "(long)"});
 }
 
 TEST_CASE("a stream that ends early gives what came before, and says so") {

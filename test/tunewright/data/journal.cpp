@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -408,6 +409,35 @@ TEST_CASE("a description that was cut short is written again") {
       CHECK(contents.tasks.size() == 1);
     }
   }
+}
+
+TEST_CASE("a journal that was replaced or removed while it is open takes no more records") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  data::Journal journal(options(path));
+  journal.append(record(toy::task(), {1, 2, 3, 4}));
+  std::filesystem::rename(path, folder.file("moved.jsonl"));  // is the same file still
+  journal.append(record(toy::task(), {4, 3, 2, 1}));
+  CHECK(data::read_journal(folder.file("moved.jsonl")).records.size() == 2);
+  std::filesystem::remove(folder.file("moved.jsonl"));
+  CHECK_THROWS_WITH_AS(journal.append(record(toy::task(), {2, 2, 2, 2})), doctest::Contains("was replaced or removed"),
+                       std::runtime_error);
+}
+
+TEST_CASE("tasks with numbers that readers reject are not written") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  Task weightless = toy::task(), endless = toy::task();
+  weightless.weight = 0;
+  endless.flops = std::numeric_limits<double>::infinity();
+  std::ostringstream out;
+  data::Journal journal(options(path));
+  for (const Task& task : {weightless, endless}) {
+    CHECK_THROWS_AS(journal.describe(task), std::invalid_argument);
+    CHECK_THROWS_AS(data::write_journal(out, {}, std::span(&task, 1)), std::invalid_argument);
+  }
+  CHECK(out.str().empty());
+  CHECK(data::read_journal(path).lines == 0);
 }
 
 TEST_CASE("records are written behind the tasks that they are of") {

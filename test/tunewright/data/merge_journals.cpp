@@ -222,6 +222,13 @@ TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses wh
     CHECK(output().find("3 records") != std::string::npos);
     CHECK(std::filesystem::file_size(folder.file("exported")) > 100);
   }
+  const std::string several = folder.file("several.jsonl");
+  write(several, {record_of(a, 10, 1e-3), record_of(toy::task("b", 2), 10, 1e-3)});
+  CHECK(status("export t4 " + several + " " + folder.file("exported")) == 2);
+  CHECK(output().find("has 2; choose one by --task HASH") != std::string::npos);
+  CHECK(status("export t4 " + several + " " + folder.file("exported") + " --task=" + to_hex(stable_hash(a))) == 0);
+  if (std::filesystem::exists("/dev/full"))
+    CHECK(WEXITSTATUS(std::system(TUNEWRIGHT_JOURNAL " --help > /dev/full 2>&1")) == 1);
   for (const std::string& journal : {all, two}) {
     const std::string before = support::file_text(journal);
     CHECK(status("export t4 " + all + " " + journal) == 1);

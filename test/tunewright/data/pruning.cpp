@@ -85,6 +85,19 @@ TEST_CASE("of every group the records least alike stay") {
   CHECK(data::prune(data, {.min_records = 1, .distinct_share = 0.75}, Rng(1)) == Kept{0, 1, 3, 5, 6, 7});
   CHECK(data::prune(data, {.min_records = 1, .distinct_share = 1}, Rng(1)).size() == 8);
 
+  // A third column with an infinite feature somewhere counts for nothing.
+  data::Dataset wider = data;
+  wider.x = FeatureBatch(3);
+  for (std::size_t p = 0; p < data.size(); ++p) {
+    std::vector<float> rows;
+    for (std::size_t i = 0; i < data.x.program(p).size(); i += 2) {
+      const float last = p == 2 || p == 6 ? std::numeric_limits<float>::infinity() : 0;
+      rows.insert(rows.end(), {data.x.program(p)[i], data.x.program(p)[i + 1], last});
+    }
+    wider.x.append_program(rows);
+  }
+  CHECK(data::prune(wider, {.min_records = 1, .distinct_share = 0.5}, Rng(1)) == Kept{1, 3, 5, 6});
+
   data.x = FeatureBatch();  // without features: as many, at random
   const Kept some = data::prune(data, {.min_records = 1, .distinct_share = 0.5}, Rng(1));
   CHECK(some.size() == 4);

@@ -156,6 +156,19 @@ TEST_CASE("a first record that is none leaves nothing behind") {
   CHECK(read.table.text(0) == "1");
 }
 
+TEST_CASE("values that only refused records have are none of the parameter") {
+  const std::string refused = R"(,{"configuration": {"x": "none"}, "times": {"runtimes": [1]}})";
+  std::string later = good;
+  later.replace(later.find("\"x\": 1"), 6, "\"x\": 16");
+  const data::ImportedTable read =
+      data::parse_t4(file("\"timeunit\": \"ms\"", good + refused + "," + later), {.device = "d"});
+  CHECK(read.report.bad == 1);
+  REQUIRE(read.table.parameters.size() == 1);
+  CHECK(read.table.parameters[0].values == std::vector<std::string>{"1", "16"});
+  CHECK(read.table.parameters[0].numeric());
+  CHECK(read.table.text(1) == "16");
+}
+
 TEST_CASE("a time that is nothing in seconds is no latency") {
   std::string tiny = good;
   tiny.replace(tiny.find("[4, 2, 2]"), 9, "[4, 2, 1e-320]");

@@ -60,7 +60,7 @@ TEST_CASE("files that cannot be written, are missing or damaged are named") {
   const std::string nowhere = folder.file("no/model.safetensors"), cut = folder.file("cut.safetensors");
   CHECK(contains(
       test::refusal<std::runtime_error>([&] { models::save_model(nowhere, models::Linear{}, toy::Features{}); }),
-      "cannot write model '" + nowhere));
+      "cannot write '" + nowhere));
   CHECK(contains(refused(nowhere), "cannot read model '" + nowhere));
   std::ofstream(cut) << "{";
   CHECK(contains(refused(cut), cut));

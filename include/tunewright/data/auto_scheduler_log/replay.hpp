@@ -113,7 +113,7 @@ class Translation {
         throw ScheduleError(Fault::BadFactor, "a split into outer parts needs lengths and a known extent");
       }
       factors.erase(factors.begin());
-      factors.push_back((s.extent + outer - 1) / outer);
+      factors.push_back((s.extent - 1) / outer + 1);
     }
     split(at, iter(at, s.iter), std::move(factors));
   }
@@ -226,7 +226,8 @@ class Translation {
 /// ones: storage alignment, tensor instructions, pragmas other than the unroll limit, caches with several readers,
 /// fused splits into several parts or after splits into outer parts. Cost: some ten microseconds.
 ///
-/// Deviates: extents in splits are ignored, because the log does not update them.
+/// Deviates: extents in splits are ignored, because the log does not update them, except in splits into outer parts,
+/// whose last factor follows from them.
 [[nodiscard]] inline schedule::Schedule to_schedule(std::shared_ptr<const program::ComputeGraph> graph,
                                                     const std::vector<Step>& steps) {
   detail::Translation translation(std::move(graph));

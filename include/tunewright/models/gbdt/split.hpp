@@ -37,7 +37,8 @@ struct Quanta {
   double hessian = 1;
 };
 
-/// Packs the slopes of programs for their rows. `rows_of[p]` = number of rows of program p. The quanta are the smallest
+/// Packs the slopes of programs for their rows, from `offsets[p]` to `offsets[p + 1]`; 0 for a program without rows,
+/// which is in no sum. The quanta are the smallest
 /// with which no sum over any rows can overflow: about 2^-30 of the sum of all magnitudes, far below the noise of a
 /// measurement.
 Quanta pack_slopes(std::span<const Slope> slopes, std::span<const std::uint32_t> offsets, std::span<PackedSum> out);
@@ -150,6 +151,10 @@ TUNEWRIGHT_INLINE Quanta pack_slopes(std::span<const Slope> slopes, std::span<co
   const Quanta quanta{quantum(gradients), quantum(hessians)};
   const double per_gradient = 1 / quanta.gradient, per_hessian = 1 / quanta.hessian;
   for (std::size_t p = 0; p < slopes.size(); ++p) {
+    if (offsets[p] == offsets[p + 1]) {  // its slope may exceed the range, which is that of the others
+      out[p] = 0;
+      continue;
+    }
     const auto gradient =
         static_cast<PackedSum>(std::nearbyint(static_cast<double>(slopes[p].gradient) * per_gradient));
     auto hessian = static_cast<PackedSum>(static_cast<double>(slopes[p].hessian) * per_hessian + 0.5);

@@ -57,6 +57,15 @@ TEST_CASE("packed sums add and subtract gradients and hessians at once") {
   CHECK(hessian_quanta(sum - 2 * packed[0]) * quanta.hessian == 0.25);
 }
 
+TEST_CASE("a program without rows is in no sum, whatever its slope") {
+  const std::vector<Slope> slopes{{1e-6F, 1}, {-1, 1}};
+  const std::vector<std::uint32_t> offsets{0, 1, 1};
+  std::vector<PackedSum> packed(2, -1);
+  const Quanta quanta = pack_slopes(slopes, offsets, packed);
+  CHECK(gradient_quanta(packed[0]) * quanta.gradient == doctest::Approx(1e-6));
+  CHECK(packed[1] == 0);
+}
+
 TEST_CASE("the best split by hand") {
   // Squared error at s = 0 of y = 0, 0, 1, 1: g = 0, 0, -1, -1, h = 1. lambda = 1, G^2 / (H + lambda) of all
   // is 4/5.
