@@ -8,14 +8,14 @@
 // Each network is cut into tasks, which are tuned under `schedulers::Gradient` for N minutes (15) or N trials a task
 // (no limit unless given). What is measured goes to DIR/<network>.jsonl, and a search goes on from there: with
 // --minutes=0 nothing is measured beyond it. Before each timed call WHAT is evicted from the caches: "nothing",
-// "constants" or "everything" (`measurers::Evict`). Of the N fastest schedules of each task (8; 1 takes the
-// fastest), the one that is fastest inside the network is chosen (`networks::choose_in_network`). Counters:
-// latency_ms (median of 30 inferences or as many as fit into ten seconds), sum_of_tasks_ms (what tuning expected),
-// tuning_seconds (of this run, with choosing), choosing_seconds, gain_in_network (what choosing saved), trials and
-// recalled (of these, from the journal), failed, tasks, gflops. With --export=DIR each network is exported to
-// DIR/<network>, compiled by cc with the C runtime, and measured in turns with the tuned one: exported_ms,
-// ratio_exported_vs_tuned (tuned time / exported time, median over turns: above 1 is faster) and ratio_of_copy (the
-// same for the tuned network and itself).
+// "constants" (the default), or "everything" (`measurers::Evict`). Of the N fastest schedules of each task (8; 1
+// takes the fastest), the one that is fastest inside the network is chosen (`networks::choose_in_network`).
+// Counters: latency_ms (median of 30 inferences or as many as fit into ten seconds), sum_of_tasks_ms (what tuning
+// expected), tuning_seconds (of this run, with choosing), choosing_seconds, gain_in_network (what choosing saved),
+// trials and recalled (of these, from the journal), failed, tasks, gflops. With --export=DIR each network is
+// exported to DIR/<network>, compiled by cc with the C runtime, and measured in turns with the tuned one:
+// exported_ms, ratio_exported_vs_tuned (tuned time / exported time, median over turns: above 1 is faster) and
+// ratio_of_copy (the same for the tuned network and itself).
 //
 // Where oneDNN was found, its convolutions and products are timed too, each alone and without what a task fuses with
 // it: onednn_layers_ms is their sum over the calls of the network, tuned_layers_ms that of the tuned kernels of the
@@ -77,7 +77,7 @@ struct Options {
   std::uint64_t seed = 1;
   double minutes = 15;
   std::size_t trials_per_task = 0;  // 0: no limit
-  measurers::Evict evict = measurers::Evict::Nothing;
+  measurers::Evict evict = measurers::Evict::Constants;
   std::size_t candidates = 8;  // of each task, tried inside the network
   unsigned threads = host_target().threads;
   bool serve = false;

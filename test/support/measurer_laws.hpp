@@ -88,9 +88,9 @@ void check_measurer(M measurer, const KnownPrograms<P>& known, bool exact) {
   }
   if constexpr (BestAwareMeasurer<M>) {
     measurer.note_best(known.task, Seconds(1e-12));  // all are far slower
-    const std::vector<Outcome> outcomes = measurer.measure(known.task, programs);
-    CHECK(as_known(outcomes, known));
-    for (const Outcome& outcome : outcomes)
+    const std::vector<Outcome> slower = measurer.measure(known.task, programs);
+    CHECK(as_known(slower, known));
+    for (const Outcome& outcome : slower)
       if (outcome.valid()) CHECK(outcome.timing()->stopped == StopReason::FarSlower);
   }
   if constexpr (ConfirmingMeasurerFor<M, P>) {

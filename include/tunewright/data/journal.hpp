@@ -341,8 +341,10 @@ TUNEWRIGHT_INLINE bool Journal::read_by_index(const std::set<std::uint64_t>& wan
 }
 
 TUNEWRIGHT_INLINE void Journal::write_all(std::string text) {
-  struct stat own{};
-  if (::fstat(fd_, &own) == 0 && own.st_nlink == 0) {
+  // A file without a name, such as one in memory, may still be found where it was opened.
+  struct stat own{}, there{};
+  if (::fstat(fd_, &own) == 0 && own.st_nlink == 0 &&
+      (::stat(options_.path.c_str(), &there) != 0 || there.st_ino != own.st_ino || there.st_dev != own.st_dev)) {
     throw std::runtime_error("journal '" + options_.path +
                              "' was replaced or removed while it was open; start again: the run goes on from the file "
                              "that is there now");

@@ -53,8 +53,8 @@ struct Guidance {
 /// Proposes candidates.
 ///
 /// `explore(space, task, guidance, rng)` returns configurations with distinct keys. None of them is measured or was
-/// ranked -infinity, and there are at least `guidance.wanted` unless the space has no more. An empty result means that
-/// nothing new was found.
+/// ranked -infinity. There may be fewer than `guidance.wanted`; a session then adds random ones. An empty result means
+/// that nothing new was found.
 ///
 /// An explorer may keep state between rounds, such as annealing chains: each session works on its own copy. Semantics
 /// the compiler cannot see: the same arguments and state give the same pool at any number of threads.

@@ -66,7 +66,7 @@ struct BiasedDiversity {
     const auto tasks = by_task(score, labelled);
     std::vector<float> deviation;  // [P], or empty
     if constexpr (UncertainCostModel<M>) {
-      if (bias == Bias::Qbc || (unsure_task_factor > 1 && tasks.size() > 1)) {
+      if (bias == Bias::Qbc || (unsure_task_factor > 1 && tasks.size() >= 4)) {  // of fewer, a quarter is none
         std::vector<float> mean(score.size());
         deviation.resize(score.size());
         model.predict_with_deviation(x, mean, deviation);

@@ -173,6 +173,8 @@ TEST_CASE("rates that are none are refused by name, for they would score every p
         "SymbolAnalyzer: multiprocessor.frequency_hz is 0; give a finite frequency above 0");
   CHECK(refused({.multiprocessor = {.cache_speed = -1}}).find("multiprocessor.cache_speed is -1") != std::string::npos);
   CHECK(refused({.multiprocessor = {.launch = std::nan("")}}).find("multiprocessor.launch") != std::string::npos);
+  CHECK(refused({.multiprocessor = {.registers_for_addresses = std::nan("")}})
+            .find("multiprocessor.registers_for_addresses") != std::string::npos);
   CHECK(refused({.core = {.loads_per_cycle = 0}}).find("core.loads_per_cycle is 0") != std::string::npos);
   CHECK(refused({.core = {.bytes_per_cycle = {1, 1, 0}}}).find("core.bytes_per_cycle is 0") != std::string::npos);
   CHECK(refused({.core = {.tensor_units = {.shuffles_per_cycle = 0}}}).find("shuffles_per_cycle") != std::string::npos);

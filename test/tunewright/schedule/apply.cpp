@@ -206,6 +206,10 @@ TEST_CASE("cache_write moves the computation to a new stage in front") {
   CHECK(state.stages[2].order == Iters{0, 1});
   CHECK(fault({Split{2, 0, {2}}, CacheWrite{2, Scope::Local}}) == "already_scheduled");
   CHECK(fault({ComputeLocation{2, {at(3, 0)}, 0}, CacheWrite{2, Scope::Local}}) == "already_scheduled");
+  // The new loops would be without what was said of the old ones.
+  CHECK(fault({Annotate{2, 0, LoopKind::Parallel}, CacheWrite{2, Scope::Local}}) == "already_scheduled");
+  CHECK(fault({Reorder{2, {1, 0}}, CacheWrite{2, Scope::Local}}) == "already_scheduled");
+  CHECK(fault({Annotate{2, 0, LoopKind::Vectorized}, PermuteAxes{2, {1, 0}}}) == "already_scheduled");
 }
 
 TEST_CASE("cache_read puts a copy between a tensor and one reader") {
@@ -355,6 +359,19 @@ TEST_CASE("padding: axes in multiples, operands with zeros beyond what they had"
   state = after({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {4, 5, 7}}});
   CHECK(state.stages[5].op->body->op == program::Op::Load);
 
+  // Terms of an operand that is longer than the sum are zeros where the sum is padded.
+  auto longer = std::make_shared<program::ComputeGraph>();
+  const program::Tensor a = longer->input("a", {4, 32}), b = longer->input("b", {24, 8});
+  longer->reduce("c", {{"i", 4}, {"j", 8}}, {{"k", 24}}, program::Combiner::Sum,
+                 [&](auto i, auto r) { return a(i[0], r[0]) * b(r[0], i[1]); });
+  ScheduleBuilder s(longer);
+  const TensorId c = s.cache_write(2, Scope::Accumulator);
+  const TensorId left = s.cache_read(0, c, Scope::Shared), right = s.cache_read(1, c, Scope::Shared);
+  s.pad(c, {4, 8, 16});
+  const Stage& cached = s.state().stages[left];
+  CHECK(cached.op->shape() == std::vector<std::int64_t>{4, 32});
+  CHECK(cached.op->body->op == program::Op::Select);
+  CHECK(s.state().stages[right].op->shape() == std::vector<std::int64_t>{32, 8});
   CHECK(fault({sums, Pad{4, {16, 16, 16}}}) == "unknown_stage");  // operands are inputs: nothing to make larger
   CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 16}}}) ==
         "bad_factor");

@@ -269,7 +269,7 @@ class FragmentEmitter {
     const loops::Statement& s = *work.statement;
     const loops::Var column = work.loops[1];
     const auto counts_pairs = [&](const IndexExpr& e) {
-      return loops::device::distance_along(e, column) == 1 &&
+      return loops::stride(e, column) == 1 &&
              loops::device::is_multiple_of(loops::device::at_first(nest_, e, {column}), 2);
     };
     return nest_.variables[column].extent % 2 == 0 && counts_pairs(store_offset(nest_, s)) &&

@@ -82,6 +82,7 @@ inline void check(const CpuCore& core, const char* who) {
   cost("core.loop_step_cycles", core.loop_step_cycles);
   cost("core.fork_cycles", core.fork_cycles);
   cost("core.late_share", core.late_share);
+  cost("core.unrolled_statements", core.unrolled_statements);
   require(core.overlap >= 0 && core.overlap <= 1, who, "core.overlap", core.overlap, "a share, 0 to 1");
   const CpuTensorUnits& units = core.tensor_units;
   rate("core.tensor_units.tile_rows_per_cycle", units.tile_rows_per_cycle);

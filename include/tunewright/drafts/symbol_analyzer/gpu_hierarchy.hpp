@@ -61,6 +61,10 @@ inline void check(const Multiprocessor& m, const char* who) {
   cost("multiprocessor.asynchronous_store", m.asynchronous_store);
   cost("multiprocessor.division_instructions", m.division_instructions);
   cost("multiprocessor.function_instructions", m.function_instructions);
+  cost("multiprocessor.unrolled_statements", m.unrolled_statements);
+  cost("multiprocessor.unrolled_sums", m.unrolled_sums);
+  cost("multiprocessor.terms_at_a_time", m.terms_at_a_time);
+  cost("multiprocessor.registers_for_addresses", m.registers_for_addresses);
   require(m.overlap >= 0 && m.overlap <= 1, who, "multiprocessor.overlap", m.overlap, "a share, 0 to 1");
 }
 

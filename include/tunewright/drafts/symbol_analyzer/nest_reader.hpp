@@ -16,7 +16,7 @@
 
 /// Analyses of programs for drafts: the loops around each statement; in `statement_footprint.hpp`, the elements that
 /// its indices touch while some loops vary; in `growing_footprint.hpp`, the memory of these. Exact for tiles that
-/// divide, otherwise an upper bound.
+/// divide, otherwise an estimate: a quotient of values that begin between multiples of its divisor may have one more.
 namespace tunewright::drafts {
 
 /// Loops of one statement.

@@ -15,6 +15,7 @@
 #include "tunewright/loops/device/core_matrices.hpp"
 #include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
+#include "tunewright/loops/tensor_operands.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
 /// Tensor instructions in kernels. A buffer in `Scope::Accumulator` is divided into fragments, each held by the 32
@@ -28,9 +29,6 @@
 ///
 /// ThreadX is the number of a thread in its warp or group, the other thread indices number the warps or groups.
 namespace tunewright::loops::device {
-
-/// The distance of `offset` between iterations of a loop; empty if it varies.
-[[nodiscard]] std::optional<std::int64_t> distance_along(const IndexExpr& offset, Var var);
 
 /// `offset` with the given loops at their first iteration.
 [[nodiscard]] IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset, const std::vector<Var>& loops);
@@ -119,13 +117,6 @@ class Fragments {
 
 namespace tunewright::loops::device {
 
-TUNEWRIGHT_INLINE std::optional<std::int64_t> distance_along(const IndexExpr& offset, Var var) {
-  for (const IndexExpr::Term& term : offset.terms()) {
-    if (term.kind != IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
-  }
-  return offset.coefficient(var);
-}
-
 TUNEWRIGHT_INLINE IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset, const std::vector<Var>& loops) {
   return offset.substitute(
       [&](Var v) {
@@ -203,8 +194,8 @@ TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& l
       o.matrices = *matrices;
       o.by_columns = matrices->terms_are_neighbours != is_a;
     } else {
-      const std::optional<std::int64_t> down = distance_along(offset, is_a ? row : term),
-                                        across = distance_along(offset, is_a ? term : column);
+      const std::optional<std::int64_t> down = stride(offset, is_a ? row : term),
+                                        across = stride(offset, is_a ? term : column);
       o.by_columns = across != 1;
       if (!down || !across || (o.by_columns ? *down : *across) != 1)
         refuse(read, "whose rows and columns are both apart");
@@ -316,10 +307,9 @@ TUNEWRIGHT_INLINE std::vector<Var> Fragments::variables_of(const std::vector<Loo
 TUNEWRIGHT_INLINE void Fragments::check(const Statement& s, const Access& access,
                                         const schedule::TensorIntrinsic& intrinsic,
                                         const std::vector<Var>& loops) const {
-  const bool each_once = distance_along(access.offset, loops[0]) == intrinsic.n &&
-                         distance_along(access.offset, loops[1]) == 1 &&
+  const bool each_once = stride(access.offset, loops[0]) == intrinsic.n && stride(access.offset, loops[1]) == 1 &&
                          is_multiple_of(at_first(nest_, access.offset, loops), intrinsic.m * intrinsic.n);
-  if (!each_once || (loops.size() > 2 && distance_along(access.offset, loops[2]) != 0)) refuse(s, not_a_fragment);
+  if (!each_once || (loops.size() > 2 && stride(access.offset, loops[2]) != 0)) refuse(s, not_a_fragment);
 }
 
 TUNEWRIGHT_INLINE void Fragments::make_guards_uniform(Statement& s, const std::vector<Var>& loops,
@@ -327,7 +317,7 @@ TUNEWRIGHT_INLINE void Fragments::make_guards_uniform(Statement& s, const std::v
   for (Guard& guard : s.guards) {
     const IndexExpr first = at_first(nest_, guard.value, loops);
     for (std::size_t l = 0; l < loops.size(); ++l) {
-      const std::optional<std::int64_t> step = distance_along(guard.value, loops[l]);
+      const std::optional<std::int64_t> step = stride(guard.value, loops[l]);
       const bool whole =
           step == 0 || (step == 1 && guard.extent % extents[l] == 0 && is_multiple_of(first, extents[l]));
       if (!whole) refuse(s, "ends within a fragment; pad its axes to whole ones first");

@@ -44,7 +44,7 @@ struct Split {
   }
   bool operator==(const Split&) const = default;
 };
-/// Splits like an earlier split step, into `parts` loops.
+/// Splits like an earlier split step, into 1 + `parts` loops.
 struct FollowSplit {
   static constexpr std::string_view tag = "FSP";
   std::int32_t stage = 0, iter = 0, source_step = 0, parts = 0;

@@ -52,9 +52,22 @@ inline void require_untouched(const Stage& stage, std::string_view what) {
   }
 }
 
+/// For steps that give a stage new loops: reorders, annotations and instructions of the old ones would be lost.
+inline void require_plain_loops(const Stage& stage, std::string_view what) {
+  require_untouched(stage, what);
+  const bool annotated = std::any_of(stage.iterators.begin(), stage.iterators.end(),
+                                     [](const Iterator& i) { return i.annotation != LoopKind::Serial; });
+  if (annotated || stage.tensorized.intrinsic != nullptr || !std::is_sorted(stage.order.begin(), stage.order.end())) {
+    throw ScheduleError(ScheduleFault::AlreadyScheduled,
+                        std::string(what) + " of '" + stage.op->name +
+                            "' gives it new loops without its reorders, annotations and instructions; it must come "
+                            "before them");
+  }
+}
+
 inline void apply_step(State& state, const CacheWrite& s) {
   Stage& stage = computed_stage(state, s.stage);
-  require_untouched(stage, "cache_write");
+  require_plain_loops(stage, "cache_write");
   Operator cached = *stage.op;
   cached.name += "." + std::string(schedule::name(s.scope));
   const std::shared_ptr<const Operator> original = stage.op;
@@ -96,7 +109,7 @@ inline void apply_step(State& state, const MergeAxes&) {
 
 inline void apply_step(State& state, const PermuteAxes& s) {
   Stage& stage = computed_stage(state, s.stage);
-  require_untouched(stage, "permute_axes");
+  require_plain_loops(stage, "permute_axes");
   const std::shared_ptr<const Operator> op = stage.op;
   const std::size_t rank = op->rank();
   if (!names_each_once(s.axes, rank)) {

@@ -2,35 +2,57 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "tunewright/program/analysis.hpp"
 #include "tunewright/schedule/apply/stage_steps.hpp"
 #include "tunewright/schedule/apply/storage_steps.hpp"
 
 /// Semantics of steps that map products to tensor units.
 namespace tunewright::schedule::detail {
 
-/// Extends `operand` to all indices that `reader`, whose axes have grown, reads; the new elements are zero.
-inline void pad_operand(State& state, const Operator& reader, const program::ExprNode& read) {
+/// Number of stages that read `tensor`.
+inline std::ptrdiff_t readers_of(const State& state, TensorId tensor) {
+  return std::count_if(state.stages.begin(), state.stages.end(), [tensor](const Stage& stage) {
+    if (stage.is_source()) return false;
+    const std::vector<program::Reads> reads = program::reads_of(*stage.op);
+    return std::any_of(reads.begin(), reads.end(), [tensor](const program::Reads& r) { return r.tensor == tensor; });
+  });
+}
+
+/// Extends the operand of `read` to all indices that `reader` reads once its axes have grown to those of `padded`. What
+/// lies beyond the operand, or beyond the terms of `reader`, is zero.
+inline void pad_operand(State& state, const Operator& reader, const Operator& padded, const program::ExprNode& read) {
   Stage& operand = computed_stage(state, read.tensor);
   require_untouched(operand, "padding");
   if (operand.op->has_reduction()) {
     throw ScheduleError(ScheduleFault::Unsupported,
                         "'" + operand.op->name + "' reduces and is not padded; cache_read it first");
   }
-  const auto range_of = [&](program::Var v) { return program::Range{0, reader.axes[v].extent - 1}; };
+  const auto range_of = [&](program::Var v) { return program::Range{0, padded.axes[v].extent - 1}; };
   Operator larger = *operand.op;
   program::Expr inside;
   for (program::Var d = 0; d < larger.rank(); ++d) {
     const std::int64_t reach = read.indices[d].range(range_of).max + 1;
-    if (reach <= larger.axes[d].extent) continue;
-    const program::Expr here = program::in_bounds(IndexExpr::variable(d), larger.axes[d].extent);
+    std::int64_t kept = larger.axes[d].extent;
+    // A sum may read a part of an operand that is longer than it.
+    if (const auto axis = read.indices[d].as_variable(); axis && reader.axes[*axis].kind == AxisKind::Reduction)
+      kept = std::min(kept, reader.axes[*axis].extent);
+    if (reach <= kept) continue;
+    if (kept < larger.axes[d].extent && readers_of(state, read.tensor) > 1) {
+      throw ScheduleError(ScheduleFault::Unsupported, "'" + operand.op->name +
+                                                          "' is longer than the sum and has other readers, which "
+                                                          "would find zeros in it; cache_read it first");
+    }
+    const program::Expr here = program::in_bounds(IndexExpr::variable(d), kept);
     inside = inside ? inside && here : here;
-    larger.axes[d].extent = reach;
+    larger.axes[d].extent = std::max(larger.axes[d].extent, reach);
   }
   if (!inside) return;
   larger.body = program::select(inside, larger.body, program::constant(0, larger.type));
@@ -69,8 +91,8 @@ inline void apply_step(State& state, const Pad& s) {
                                                       std::to_string(max_padding) + " for each of its " +
                                                       std::to_string(padded.axes.size()) + " axes");
   }
-  pad_operand(state, padded, *product->first);
-  pad_operand(state, padded, *product->second);
+  pad_operand(state, *op, padded, *product->first);
+  pad_operand(state, *op, padded, *product->second);
   Stage& stage = state.stages[s.stage];
   stage.op = std::make_shared<const Operator>(std::move(padded));
   stage.multiples = s.multiples;

@@ -35,7 +35,7 @@ enum BlockPart : std::size_t { VirtualThreads, Threads, Inner, Innermost, block_
   return is_open_split(split) && split.factors.size() == block_parts;
 }
 [[nodiscard]] inline bool is_single_choice(const Split& split) {
-  return split.inner == LoopKind::Vectorized || split.inner == LoopKind::ThreadX;
+  return split.factors.size() == 1 && (split.inner == LoopKind::Vectorized || split.inner == LoopKind::ThreadX);
 }
 
 /// The open splits of one tiled stage.
@@ -176,10 +176,11 @@ inline void draw_block_tile(const BlockTile& tile, const Target& target, Rng& rn
 [[nodiscard]] inline std::vector<std::int64_t> single_choices(const Split& split, const Target& target) {
   const bool threads = split.inner == LoopKind::ThreadX;
   std::vector<std::int64_t> choices;
-  const std::int64_t cap = std::max<std::int64_t>(std::min(split.max_innermost, split.extent), 1);
+  std::int64_t most = split.max_innermost > 0 ? split.max_innermost : split.extent;
+  if (threads && target.max_threads_per_block > 0) most = std::min<std::int64_t>(most, target.max_threads_per_block);
+  const std::int64_t cap = std::max<std::int64_t>(std::min(most, split.extent), 1);
   for (std::int64_t size = threads ? warp_of(target) : 1; size <= cap; size *= 2) choices.push_back(size);
-  if (threads && split.extent <= split.max_innermost &&
-      std::find(choices.begin(), choices.end(), split.extent) == choices.end()) {
+  if (threads && split.extent <= most && std::find(choices.begin(), choices.end(), split.extent) == choices.end()) {
     choices.push_back(split.extent);
   }
   return choices.empty() ? std::vector<std::int64_t>{1} : choices;

@@ -100,11 +100,10 @@ inline void move_factor(schedule::Split& split, Rng& rng) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::size_t from = places[i];
     const std::size_t to = places[(i + 1) % places.size()];
-    std::vector<std::int64_t> divisors;
-    for (std::int64_t d = 2; d <= lengths[from]; ++d) {
-      const bool capped = to + 1 == lengths.size() && split.max_innermost > 0 && lengths[to] * d > split.max_innermost;
-      if (lengths[from] % d == 0 && !capped) divisors.push_back(d);
-    }
+    const bool capped = to + 1 == lengths.size() && split.max_innermost > 0;
+    std::vector<std::int64_t> divisors =
+        divisors_up_to(lengths[from], capped ? split.max_innermost / lengths[to] : lengths[from]);
+    std::erase(divisors, 1);
     if (divisors.empty()) continue;
     const std::int64_t moved = pick(divisors, rng);
     lengths[from] /= moved;
