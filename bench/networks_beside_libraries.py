@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 
-from our_side import Served, quartiles
+from our_side import Served, quartiles, turn_of
 
 try:
     import numpy as np
@@ -146,15 +146,6 @@ def libraries(path, inputs, threads):
     yield "openvino", openvino.__version__.split("-")[0], lambda: request.infer(values)
 
 
-def turn_of(run):
-    """Median seconds of five inferences in a row, after three that warm up and a wait in which the threads of the other
-    side, which watch for work for a while, leave the processors."""
-    time.sleep(0.05)
-    for _ in range(3):
-        run()
-    return statistics.median(run() for _ in range(5))
-
-
 def compare(network, options):
     model, inputs = model_of(network)
     with tempfile.TemporaryDirectory() as folder:
@@ -175,7 +166,7 @@ def compare(network, options):
             for name, version, run in libraries(path, inputs, options.threads):
                 seconds = {"ours": [], "theirs": []}
                 for turn in range(options.rounds + 1):
-                    mine, theirs = turn_of(ours.seconds), turn_of(lambda: run_theirs(run))
+                    mine, theirs = (turn_of(side, warm_ups=3, inferences=5) for side in (ours.seconds, lambda: run_theirs(run)))
                     if turn > 0:
                         seconds["ours"].append(mine)
                         seconds["theirs"].append(theirs)

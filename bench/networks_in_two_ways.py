@@ -20,9 +20,8 @@ import argparse
 import os
 import shlex
 import statistics
-import time
 
-from our_side import Served, checked, quartiles
+from our_side import Served, checked, quartiles, turn_of
 
 known_networks = ("resnet50", "mobilenet_v2", "bert_base", "gpt2_decode")
 
@@ -47,14 +46,6 @@ def served(given, network, seed, way, *others):
                    *shlex.split(getattr(given, way)), *others])
 
 
-def turn_of(network):
-    """Median seconds of four inferences, after a wait in which the threads of the other side fall asleep."""
-    time.sleep(0.05)
-    for _ in range(2):
-        network.seconds()
-    return statistics.median(network.seconds() for _ in range(4))
-
-
 def compare(given, network, seed):
     if given.minutes > 0:
         for way in ("first", "second"):
@@ -66,7 +57,7 @@ def compare(given, network, seed):
         seconds = ([], [])
         for turn in range(given.rounds):
             for which in (turn % 2, 1 - turn % 2):
-                seconds[which].append(turn_of((first, second)[which]))
+                seconds[which].append(turn_of((first, second)[which].seconds, warm_ups=2, inferences=4))
         low, middle, high = quartiles([a / b for a, b in zip(*seconds)])
         print(f"{network} {seed} first_ms={1e3 * statistics.median(seconds[0]):.2f} "
               f"second_ms={1e3 * statistics.median(seconds[1]):.2f} ratio={middle:.3f} [{low:.3f}, {high:.3f}] "

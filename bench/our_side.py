@@ -6,6 +6,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
 
 def checked(parser, target, positive, several, known):
@@ -28,6 +29,15 @@ def checked(parser, target, positive, several, known):
 def quartiles(values):
     values = sorted(values)
     return values[len(values) // 4], statistics.median(values), values[(3 * len(values)) // 4]
+
+
+def turn_of(run, warm_ups, inferences):
+    """Median seconds of `inferences` in a row, after a wait in which the threads of the other side, which watch for work
+    for a while, leave the processors, and `warm_ups` that are not counted."""
+    time.sleep(0.05)
+    for _ in range(warm_ups):
+        run()
+    return statistics.median(run() for _ in range(inferences))
 
 
 class Served:

@@ -116,8 +116,8 @@ class History {
     return configs;
   }
 
-  /// As `fastest`, without trials whose result was perhaps not checked (`is_of_checked_result`), for uses that do not
-  /// check it themselves.
+  /// Up to `count` configurations of trials whose result was certainly checked (`is_of_checked_result`), fastest first,
+  /// for uses that do not check results themselves.
   [[nodiscard]] std::vector<Config> fastest_checked(std::size_t count) const {
     std::vector<Config> configs;
     for (const std::size_t index : index_.by_cost(trials_.size())) {

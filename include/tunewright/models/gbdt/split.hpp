@@ -37,10 +37,9 @@ struct Quanta {
   double hessian = 1;
 };
 
-/// Packs the slopes of programs for their rows, from `offsets[p]` to `offsets[p + 1]`; 0 for a program without rows,
-/// which is in no sum. The quanta are the smallest
-/// with which no sum over any rows can overflow: about 2^-30 of the sum of all magnitudes, far below the noise of a
-/// measurement.
+/// Packs the slopes of programs for their rows; those of program p are `offsets[p]` to `offsets[p + 1]`. A program
+/// without rows, which is in no sum, gets 0. The quanta are the smallest with which no sum over any rows can overflow:
+/// about 2^-30 of the sum of all magnitudes, far below the noise of a measurement.
 Quanta pack_slopes(std::span<const Slope> slopes, std::span<const std::uint32_t> offsets, std::span<PackedSum> out);
 
 /// Minimum requirements of a split.
