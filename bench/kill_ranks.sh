@@ -23,7 +23,7 @@ start() {
   job=$!
 }
 # Ranks are children of mpirun, in their order; below each: what forks, and below that what kernels run in.
-rank() { pgrep --parent "$job" | sed -n "$1p"; }
+rank() { pgrep --parent "$job" | sed -n "$1p" || true; }
 stop() {
   local all=("$(rank 1)" "$(rank 2)" "$(rank 3)")
   kill -KILL "$job" 2>/dev/null || true

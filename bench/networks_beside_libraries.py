@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 
-from our_side import Served, quartiles, turn_of
+from our_side import Served, checked, quartiles, turn_of
 
 try:
     import numpy as np
@@ -36,6 +36,9 @@ try:
     import torchvision
 except ImportError as error:
     sys.exit(f"{error}; install what is compared with: pip install torch torchvision onnx onnxscript onnxruntime openvino")
+
+
+NETWORKS = ["resnet50", "mobilenet_v2", "bert_base", "gpt2_decode"]
 
 
 class Attention(torch.nn.Module):
@@ -179,14 +182,14 @@ def compare(network, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", required=True)
-    parser.add_argument("--networks", default="resnet50,mobilenet_v2,bert_base,gpt2_decode")
+    parser.add_argument("--networks", default=",".join(NETWORKS))
     parser.add_argument("--minutes", type=int, default=15)
     parser.add_argument("--evict", default="")
     parser.add_argument("--journals", default="")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    options = parser.parse_args()
-    for network in options.networks.split(","):
+    options = checked(parser, "bench_end_to_end", ["rounds", "threads"], "networks", NETWORKS)
+    for network in options.networks:
         compare(network, options)
 
 

@@ -34,8 +34,8 @@ import tempfile
 import time
 
 from kernels_beside_tvm import Tally, compare_all, measuring, ms, sides, tvm
-from networks_beside_libraries import model_of, np, onnxruntime, torch, turn_of
-from our_side import Served, checked
+from networks_beside_libraries import model_of, np, onnxruntime, torch
+from our_side import Served, checked, turn_of
 
 import onnx
 from tvm import relax
@@ -121,7 +121,8 @@ def compare(network, target, given):
     command = [given.bench, "--serve", f"--benchmark_filter={network}", f"--minutes={given.minutes}",
                f"--trials={given.trials}", f"--threads={given.threads}"]
     with Served(command) as ours:
-        turns = [(turn_of(ours.seconds), turn_of(run_theirs)) for _ in range(given.rounds + 1)][1:]
+        both = (ours.seconds, run_theirs)
+        turns = [[turn_of(side, warm_ups=3, inferences=5) for side in both] for _ in range(given.rounds + 1)][1:]
     return {
         "network": network, "threads": given.threads, "tvm": tvm.__version__, "target": str(target),
         "layout": given.layout, "trials_per_task": given.trials, "minutes": given.minutes, "turns_s": turns,

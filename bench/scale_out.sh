@@ -19,7 +19,9 @@ for ((round = 0; round < rounds; ++round)); do
     rates[$workers]+="$(sed 's/.*trials_per_second \([0-9.]*\).*/\1/' <<<"$line") "
   done
 done
-median() { tr ' ' '\n' <<<"$1" | grep . | sort -g | sed -n "$(((rounds + 1) / 2))p"; }
+median() {
+  tr ' ' '\n' <<<"$1" | grep . | sort -g | awk '{ rate[NR] = $1 } END { print (rate[int((NR + 1) / 2)] + rate[int((NR + 2) / 2)]) / 2 }'
+}
 one=$(median "${rates[1]}")
 two=$(median "${rates[2]}")
 awk -v one="$one" -v two="$two" 'BEGIN { printf "medians: %s and %s trials a second, ratio %.2f\n", one, two, two / one }'

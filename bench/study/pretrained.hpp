@@ -78,6 +78,8 @@ class Pretrained {
         if (std::find(all.begin(), all.end(), target) == all.end()) all.push_back(target);
       }
     }
+    if (all.empty())
+      throw std::invalid_argument("this machine has no other target to learn from; search for another, --threads=2");
     return all;
   }
 

@@ -180,6 +180,23 @@ void write_script(const StudyResults& study, const std::string& name,
   out << "unset multiplot\n";
 }
 
+/// Writes tables and a figure of the study in `file` to the folder `out`.
+void report(const std::string& file, const std::filesystem::path& out, const nlohmann::json& pools) {
+  const std::string name = std::filesystem::path(file).stem().string();
+  StudyResults study = tunewright::study::read_study(file);
+  read_tasks(out / name, study);
+  std::vector<Difference> differences;
+  if (const auto of_study = pools.find(name); of_study != pools.end()) {
+    for (const auto& pool : of_study->value("pools", nlohmann::json::array()))
+      add_pool(study, pool.at("name"), std::regex(pool.at("data").get<std::string>()));
+    for (const auto& one : of_study->value("differences", nlohmann::json::array()))
+      differences.push_back({one.at("name"), one.at("of"), one.at("less"), one.value("counter", "pairwise_accuracy")});
+  }
+  std::ofstream tables(out / (name + ".md")), numbers(out / (name + ".dat")), script(out / (name + ".gp"));
+  write_tables(study, name, differences, tables);
+  write_script(study, name, write_data(study, numbers), script);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -198,24 +215,16 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "usage: %s [--pools=FILE] OUT study.json...\n", argv[0]);
       return 2;
     }
-    const std::filesystem::path out = words.front();
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      const std::string name = std::filesystem::path(words[i]).stem().string();
-      StudyResults study = tunewright::study::read_study(words[i]);
-      read_tasks(out / name, study);
-      std::vector<Difference> differences;
-      if (const auto of_study = pools.find(name); of_study != pools.end()) {
-        for (const auto& pool : of_study->value("pools", nlohmann::json::array()))
-          add_pool(study, pool.at("name"), std::regex(pool.at("data").get<std::string>()));
-        for (const auto& one : of_study->value("differences", nlohmann::json::array()))
-          differences.push_back(
-              {one.at("name"), one.at("of"), one.at("less"), one.value("counter", "pairwise_accuracy")});
+    int unread = 0;
+    for (const std::string& file : std::span(words).subspan(1)) {
+      try {
+        report(file, words.front(), pools);
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s: no tables: %s\n", file.c_str(), error.what());
+        ++unread;
       }
-      std::ofstream tables(out / (name + ".md")), numbers(out / (name + ".dat")), script(out / (name + ".gp"));
-      write_tables(study, name, differences, tables);
-      write_script(study, name, write_data(study, numbers), script);
     }
-    return 0;
+    return unread == 0 ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

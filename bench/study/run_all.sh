@@ -68,7 +68,9 @@ for name in $unfinished; do
   left=$((left - 1))
   # Searches stop, and say what they found, when they are interrupted; other studies begin no run after --minutes.
   # shellcheck disable=SC2046
-  if timeout --signal=INT --kill-after=600 $((share * 60 + 30)) "$build/$name" "--data=$data" "--out=$out/$name" \
+  # Of a study that ends properly after the signal, the status is its own. It stays in the foreground, so that Ctrl-C
+  # reaches it, and only the study is signalled: a second signal would kill it.
+  if timeout --foreground --preserve-status --signal=INT --kill-after=600 $((share * 60 + 30)) "$build/$name" "--data=$data" "--out=$out/$name" \
     "--benchmark_out=$out/$name.json" --benchmark_out_format=json "--minutes=$share" $(options_of "$name") "$@"; then
     if [ ! -f "$out/$name.json" ]; then
       echo "$name: left out" >&2
@@ -87,7 +89,7 @@ for json in "$out"/study_*.json; do
   [ -s "$json" ] && reports="$reports $json"
 done
 # shellcheck disable=SC2086
-[ -z "$reports" ] || "$build/report" "--pools=$root/bench/study/pools.json" "$out" $reports
+[ -z "$reports" ] || "$build/report" "--pools=$root/bench/study/pools.json" "$out" $reports || failed="$failed report"
 if command -v gnuplot > /dev/null; then
   for script in "$out"/study_*.gp "$out"/study_*/*.gp; do
     [ -f "$script" ] || continue

@@ -253,6 +253,8 @@ int main(int argc, char** argv) {
                       const study::Options& options = study.options();
                       const std::vector<Cell> all = cells(options.data / study::collection_folder);
                       const std::string only = options.text("only");
+                      if (!only.empty() && only != "labels" && only != "models")
+                        throw std::invalid_argument("--only=" + only + "; give labels or models, or leave it out");
                       for (const std::uint64_t seed : options.all_seeds()) {
                         if (only != "labels") add_models(options, all, seed);
                         if (only != "models") add_labels(options, all, seed);

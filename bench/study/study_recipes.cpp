@@ -141,6 +141,7 @@ void limit_threads(Parts& parts) {
 }
 
 std::vector<KernelOnDevice> all_spaces(const study::Options& options) {
+  require(options.number("cap", 1) >= 1, "study_recipes", "--cap", options.number("cap", 1), "at least 1");
   std::vector<KernelOnDevice> all;
   for (const std::string kernel : {"convolution_milo", "dedispersion_milo", "convolution", "gemm"}) {
     std::vector<std::filesystem::path> files;

@@ -278,55 +278,56 @@ Counters count(const Curve& curve, const Quality& full, const Curve& random) {
   return counters;
 }
 
-void report(benchmark::State& state, const Counters& counters) {
-  for (const auto& [name, value] : counters) state.counters[name] = value;
-}
-
 // Every recipe on every source, then the means over sources.
 void add_single(const study::Options& options, const std::vector<Recipe>& recipes, const std::vector<Source>& sources,
                 std::uint64_t seed) {
   struct Shared {  // of one source, for all recipes
     std::string key;
     Programs all;
-    std::map<std::string, Quality> full;
+    std::map<std::string, Quality> full;  // by model, like the next
     std::map<std::string, Curve> random;
   };
   static Shared shared;
-  static std::map<std::string, std::map<std::string, Counters>> of_group;  // by recipe, group and seed, then by source
-  std::map<std::string, std::size_t> groups;                               // sources of each
+  std::map<std::string, std::vector<std::string>> groups;  // sources of each
   for (const Source& source : sources) {
-    ++groups[source.group];
+    groups[source.group].push_back(source.name);
     for (const Recipe& recipe : recipes) {
-      study::add(recipe.name(), source.name, seed, [=](benchmark::State& state) {
+      study::add_of_tasks(options, recipe.name(), source.name, seed, [=](benchmark::State&) {
         const std::string key = source.name + std::to_string(seed);
         if (shared.key != key) shared = {key, source.draw(seed), {}, {}};
-        if (shared.full.find(recipe.model) == shared.full.end())
+        if (!shared.full.contains(recipe.model)) {
           shared.full[recipe.model] = recipe.learn(shared.all, {1.0}, seed).front().quality;
-        const Curve curve = recipe.learn(shared.all, steps, seed);
-        if (recipe.sampler == "random") shared.random[recipe.model] = curve;
-        const auto random = shared.random.find(recipe.model);
-        const Counters counters =
-            count(curve, shared.full.at(recipe.model), random == shared.random.end() ? curve : random->second);
-        of_group[recipe.name() + source.group + std::to_string(seed)][source.name] = counters;
-        report(state, counters);
+          for (const Recipe& other : recipes)
+            if (other.model == recipe.model && other.sampler == "random")
+              shared.random[recipe.model] = other.learn(shared.all, steps, seed);
+        }
+        const Curve& random = shared.random.at(recipe.model);
+        const Curve curve = recipe.sampler == "random" ? random : recipe.learn(shared.all, steps, seed);
+        study::TaskCounters counters;
+        for (const auto& [name, value] : count(curve, shared.full.at(recipe.model), random))
+          counters[name][source.name] = value;
+        return counters;
       });
     }
   }
-  for (const auto& [group, count] : groups) {
+  for (const auto& [group, names] : groups) {
     for (const Recipe& recipe : recipes) {
-      study::add_of_tasks(options, recipe.name(), "mean_of_" + group, seed, [=, group = group, count = count](auto&) {
-        study::TaskCounters counters;
-        const auto key = [&](const std::string& name) { return name + group + std::to_string(seed); };
-        // OUT would keep the mean of those that a filter left, or that did not fail.
-        if (const std::size_t known = of_group[key(recipe.name())].size(); known < count) {
-          throw std::runtime_error(std::to_string(known) + " of " + std::to_string(count) +
-                                   " data sets have a result; run all of them for their mean");
+      const auto found = [=, names = names](const std::string& name) {
+        study::TaskCounters all;
+        for (const std::string& source : names) {
+          const auto run =
+              study::find_run(study::finished_runs(options.out), name, source, seed, conditions_of(options));
+          // OUT would keep the mean of those that a filter left, or that did not fail.
+          if (!run) throw std::runtime_error("'" + source + "' has no result; run all data sets for their mean");
+          for (const auto& [counter, tasks] : run->counters) all[counter].insert(tasks.begin(), tasks.end());
         }
-        for (const auto& [source, of_source] : of_group[key(recipe.name())])
-          for (const auto& [name, value] : of_source) counters[name][source] = value;
-        for (const auto& [source, of_source] : of_group[key(recipe.model + "_diverse_top_k")])
-          if (counters["found_10"].contains(source))
-            counters["found_minus_diverse_top_k"][source] = counters["found_10"][source] - of_source.at("found_10");
+        return all;
+      };
+      study::add_of_tasks(options, recipe.name(), "mean_of_" + group, seed, [=](auto&) {
+        study::TaskCounters counters = found(recipe.name());
+        const study::TaskCounters diverse = found(recipe.model + "_diverse_top_k");
+        for (const auto& [source, value] : counters.at("found_10"))
+          counters["found_minus_diverse_top_k"][source] = value - diverse.at("found_10").at(source);
         return counters;
       });
     }
@@ -349,6 +350,10 @@ int main(int argc, char** argv) {
                       const auto models_has = [&](const std::string& one) {
                         return ("," + models + ",").find("," + one + ",") != std::string::npos;
                       };
+                      if (!wants("spaces") && !wants("tasks"))
+                        throw std::invalid_argument("--part=" + part + "; give spaces, tasks or all");
+                      if (models != "gbdt" && models != "mlp" && models != "gbdt,mlp")
+                        throw std::invalid_argument("--models=" + models + "; give gbdt, mlp or gbdt,mlp");
                       std::vector<Recipe> single;
                       if (models_has("gbdt")) add_recipes(single, "gbdt", Model(small_gbdt()));
                       if (models_has("mlp")) add_recipes(single, "mlp", Model(small_mlp()));

@@ -64,7 +64,7 @@ Measured measured(data::Table table) {
   return one;
 }
 
-/// The tasks of a log, most records first; a file may hold one task by several templates. Records without a
+/// The tasks of a log, in the order of their names; a file may hold one task by several templates. Records without a
 /// configuration are of templates that did not build at all and no candidates.
 std::vector<Measured> tasks_of_log(const std::string& path, const std::string& device) {
   struct Open {

@@ -218,7 +218,7 @@ class Session {
 
   enum Stream : std::uint64_t { explore_stream, draw_stream, select_stream };  // generators of a round
   static constexpr bool has_draft = CandidateRanking<Recipe>::has_draft;
-  static constexpr std::size_t max_seeds = 512;  // more than any explorer starts from
+  static constexpr std::size_t max_seeds = 512;  // of an explorer; the recipes' start from at most 410
 
   [[nodiscard]] std::vector<std::uint64_t> keys_of(const std::vector<Config>& configs) const {
     std::vector<std::uint64_t> keys;

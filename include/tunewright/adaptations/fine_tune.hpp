@@ -21,7 +21,7 @@
 
 namespace tunewright::adaptations {
 
-/// Ten steps of stochastic gradient descent, as in TenSet.
+/// At least ten steps of stochastic gradient descent, in whole epochs, as in TenSet.
 [[nodiscard]] nn::Training tenset_fine_tuning();
 
 /// Ten epochs of stochastic gradient descent without weight decay and gradient clipping, as in Pruner.

@@ -54,7 +54,8 @@ struct Transferred {
     of_own = 1;
   }
 
-  /// Whether the model with the larger weight is trained, as far as it can tell; a given model is assumed to be.
+  /// Whether the model in use is trained, as far as it can tell: the source's until the own one has a weight. A given
+  /// model is assumed to be.
   [[nodiscard]] bool trained() const { return of_own == 0 ? trained(source) : trained(own); }
 
  private:

@@ -92,6 +92,8 @@ class EmissionPlan {
 
   /// Sets the kinds of all loops in `body`, innermost first. `unroll_limit` is the limit of the surrounding loops.
   Shape settle(loops::Body& body, std::int64_t unroll_limit, bool inside_parallel);
+  /// Throws `Unsupported` for buffers that the iterations of a loop over threads would share.
+  void refuse_shared_buffers(const loops::Body& body) const;
 
   Shape settle(loops::Loop& loop, std::int64_t unroll_limit, bool inside_parallel);
 
@@ -222,6 +224,7 @@ TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Body& body, st
   };
   for (loops::Node& node : body) {
     if (auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      if (schedule::is_thread_index(loop->kind)) refuse_shared_buffers(loop->body);
       add(settle(*loop, unroll_limit, inside_parallel));
     } else if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
       add(settle(branch->then, unroll_limit, inside_parallel));
@@ -235,6 +238,21 @@ TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Body& body, st
     }
   }
   return total;
+}
+
+TUNEWRIGHT_INLINE void EmissionPlan::refuse_shared_buffers(const loops::Body& body) const {
+  for (const loops::Node& node : body) {
+    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      refuse_shared_buffers(loop->body);
+    } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+      refuse_shared_buffers(branch->then);
+      refuse_shared_buffers(branch->otherwise);
+    } else if (const auto* allocate = std::get_if<loops::Allocate>(&node.content);
+               allocate != nullptr && nest_.buffers[allocate->buffer].scope == loops::Scope::Shared) {
+      throw Unsupported("buffer '" + nest_.buffers[allocate->buffer].name +
+                        "' is filled by all threads of a block; kernels for CPUs have no thread blocks");
+    }
+  }
 }
 
 TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Loop& loop, std::int64_t unroll_limit,
@@ -424,6 +442,14 @@ TUNEWRIGHT_INLINE void EmissionPlan::plan_statement(const loops::Statement& s, l
                                               s.axis_values.begin() + static_cast<std::ptrdiff_t>(rank));
   plan.target = {s.target, target_offset(s), true};
   plan.target_holds_all = within_window(target, written);
+  for (const loops::Guard& guard : s.guards) {
+    const bool is_split = guard.axis == loops::Guard::no_axis;
+    bool moves_target = false;
+    program::for_each_variable(guard.value,
+                               [&](loops::Var v) { moves_target = moves_target || plan.target.offset.uses(v); });
+    plan.guards_target.push_back(guard.axis < rank || (is_split && moves_target));
+    plan.target_holds_all = plan.target_holds_all && !(is_split && moves_target);
+  }
   plan.bypasses_caches = streamed_[s.target] && vector_variable != no_variable &&
                          writes_whole_lines(plan.target.offset, vector_variable, extent(vector_variable),
                                             static_cast<std::int64_t>(program::size_in_bytes(target.type)));

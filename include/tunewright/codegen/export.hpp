@@ -115,10 +115,12 @@ TUNEWRIGHT_INLINE std::string c_symbol(std::string_view name) {
   static constexpr std::string_view taken =
       " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t "
       "class co_await co_return co_yield compl concept const consteval const_cast constexpr constinit continue "
-      "decltype default delete do double dynamic_cast else enum explicit export extern false float for friend "
-      "goto if inline int long main mutable namespace new noexcept not not_eq nullptr operator or or_eq private "
-      "protected public register reinterpret_cast requires restrict return short signed sizeof static "
-      "static_assert static_cast struct switch template this thread_local throw true try tunewright_runtime "
+      "decltype default delete do double dynamic_cast else enum erf erff exp expf explicit export extern fabs fabsf "
+      "false float fma fmaf fmax fmaxf fmin fminf for friend "
+      "goto if inline int log logf long main memcpy memmove memset mutable namespace new noexcept not not_eq nullptr "
+      "operator or or_eq private "
+      "protected public register reinterpret_cast requires restrict return short signed sizeof sqrt sqrtf static "
+      "static_assert static_cast struct switch tanh tanhf template this thread_local throw true try tunewright_runtime "
       "typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile wchar_t while "
       "xor xor_eq ";
   std::string result = c_identifier(name);

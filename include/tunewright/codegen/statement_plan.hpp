@@ -39,6 +39,9 @@ struct StatementPlan {
   std::unordered_map<const program::ExprNode*, Access> clamped_loads;
   std::unordered_map<const program::ExprNode*, loops::IndexExpr> clamped_indices;
   std::vector<loops::Var> clamp_variables;
+  /// For each guard, whether it decides which elements of the target are computed: that of a spatial axis, or of an
+  /// inner split of one, beyond which another iteration computes the same element.
+  std::vector<bool> guards_target;
   bool loads_can_be_clamped = false;
   bool bypasses_caches = false;   ///< the target is written by non-temporal stores, see streamed_stores.hpp
   bool target_holds_all = false;  ///< the target's window has space for the elements beyond the guards

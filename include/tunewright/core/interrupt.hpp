@@ -24,7 +24,10 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
   ~Interrupt();
 
-  [[nodiscard]] bool should_stop() const noexcept { return requested_ != 0; }
+  [[nodiscard]] bool should_stop() const noexcept { return requested(); }
+
+  /// Whether Ctrl-C was pressed while the present object, or the last one, lived.
+  [[nodiscard]] static bool requested() noexcept { return requested_ != 0; }
 
  private:
   static void handle(int);

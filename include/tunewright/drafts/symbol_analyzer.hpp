@@ -115,7 +115,8 @@ TUNEWRIGHT_INLINE SymbolAnalyzer::Workspace SymbolAnalyzer::prepare(const Target
   check(multiprocessor, who);
   if (device) check(*device, who);
   Workspace workspace{.cpu = {target, core}};
-  if (target.kind == DeviceKind::Gpu) workspace.device = device ? *device : gpu_device(target);
+  const bool is_given = device && form != Form::Hierarchical;
+  if (target.kind == DeviceKind::Gpu) workspace.device = is_given ? *device : gpu_device(target);
   return workspace;
 }
 

@@ -81,7 +81,9 @@ struct Annealing {
         ++barren;
         continue;
       }
-      std::vector<std::size_t> better = archive.best(wanted);
+      std::vector<std::size_t> among = elite;
+      for (std::size_t added = known; added < archive.size(); ++added) among.push_back(added);
+      std::vector<std::size_t> better = archive.best(wanted, std::move(among));
       barren = better == elite ? barren + 1 : 0;
       elite = std::move(better);
     }

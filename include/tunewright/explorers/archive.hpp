@@ -55,12 +55,12 @@ class Archive {
 
   /// Up to `count` eligible positions, best first; equal scores are ordered by key, so the order of discovery does not
   /// matter.
-  [[nodiscard]] std::vector<std::size_t> best(std::size_t count) const {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < size(); ++i) {
-      if (eligible(i)) order.push_back(i);
-    }
-    return first_in_order(std::move(order), count, [&](std::size_t a, std::size_t b) {
+  [[nodiscard]] std::vector<std::size_t> best(std::size_t count) const { return best(count, positions(size())); }
+  /// The same among some positions. As scores do not change, the best of all are those of the former best and of what
+  /// was added since.
+  [[nodiscard]] std::vector<std::size_t> best(std::size_t count, std::vector<std::size_t> among) const {
+    std::erase_if(among, [&](std::size_t position) { return !eligible(position); });
+    return first_in_order(std::move(among), count, [&](std::size_t a, std::size_t b) {
       return score_[a] != score_[b] ? score_[a] > score_[b] : keys_[a] < keys_[b];
     });
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/scaled_count.hpp"
 #include "tunewright/explorers/candidate_factor.hpp"
@@ -32,7 +33,7 @@ namespace tunewright::explorers {
 /// Models:      ExplorerFor<S> wherever the inner explorer does, BoundedExplorer.
 /// Shapes:      pool [size + (`random_factor` + `mutated_factor`) * wanted] at most, distinct, the set best first.
 /// Cost:        that of the inner explorer, divided by `refresh_rounds`; by default population * (generations + 1) =
-///              1536 * 3 rankings.
+///              1536 * 3 rankings. What an inner explorer returns beyond `size` is ranked once more.
 /// Determinism: that of the inner explorer. A session resumed from a journal drafts a new set. At the end of a set it
 ///              continues like a session that was not stopped, otherwise with other candidates.
 /// Errors:      `std::invalid_argument` for a `size` or `refresh_rounds` of 0 and for factors that are negative, NaN or
@@ -69,7 +70,7 @@ struct DraftSet {
       Guidance<config_t<S>> inside = guidance;
       inside.wanted = std::max(size, guidance.wanted);
       Rng own = rng.split(0);
-      drafts = std::make_shared<const Set>(explorer.explore(space, task, inside, own));
+      drafts = std::make_shared<const Set>(best_of(explorer.explore(space, task, inside, own), inside));
       rounds_old = 0;
       pool = unmeasured<S>(space, guidance);
     }
@@ -95,6 +96,21 @@ struct DraftSet {
           .population = 1536, .generations = 2, .measured_share = 0.1, .elite_factor = 1, .random_immigrant_factor = 0};
     else
       return {};
+  }
+
+  /// The best that are wanted: an explorer may return more, in any order.
+  template <class Config>
+  [[nodiscard]] static std::vector<Config> best_of(std::vector<Config> found, const Guidance<Config>& guidance) {
+    if (found.size() <= guidance.wanted) return found;
+    std::vector<float> score(found.size());
+    guidance.rank(found, score);
+    std::vector<Config> best;
+    for (const std::size_t i : first_in_order(
+             positions(found.size()), guidance.wanted,
+             [&](std::size_t a, std::size_t b) { return score[a] != score[b] ? score[a] > score[b] : a < b; })) {
+      if (score[i] > -std::numeric_limits<float>::infinity()) best.push_back(std::move(found[i]));
+    }
+    return best;
   }
 
   template <SearchSpace S>

@@ -33,7 +33,7 @@ class DeviceForm {
 
   static Body around_body(Var var, LoopKind kind, Body body);
 
-  /// Removes the loops over blocks from `body`; virtual threads among them stay inside.
+  /// Removes the outermost loops over blocks from `body`, down to the first loop that is none.
   std::vector<Loop> blocks_around(Body& body) const;
 
   LoopNest& nest_;

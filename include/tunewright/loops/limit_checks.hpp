@@ -13,6 +13,12 @@
 
 namespace tunewright::loops::detail {
 
+/// Copies of a statement after one more loop, counted up to 2^62.
+[[nodiscard]] constexpr std::int64_t times(std::int64_t copies, std::int64_t extent) noexcept {
+  constexpr std::int64_t most = std::int64_t{1} << 62;
+  return __builtin_mul_overflow(copies, extent, &copies) ? most : std::min(copies, most);
+}
+
 /// Checks a CPU program whose parts are passed in program order.
 class CpuLimitCheck {
  public:
@@ -39,9 +45,9 @@ class CpuLimitCheck {
   /// A loop that no instruction replaces. Returns the context of its body. `is_innermost`: the body consists of
   /// statements.
   [[nodiscard]] Around enter(std::int64_t extent, LoopKind kind, bool is_innermost, Around around) {
-    if (kind == LoopKind::Unrolled) around.copies *= extent;
+    if (kind == LoopKind::Unrolled) around.copies = times(around.copies, extent);
     if (kind == LoopKind::Vectorized) {
-      around.copies *= program::ceil_div(extent, lanes_);
+      around.copies = times(around.copies, program::ceil_div(extent, lanes_));
       if (extent > limits_.max_vector_extent) exceeded_ = "vectorized loop too long";
       if (!is_innermost) exceeded_ = "vectorized loop is not innermost";
     }
@@ -138,13 +144,13 @@ class GpuLimitCheck {
       const auto place = static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::BlockX);
       kernel_.grid[place] = std::max(kernel_.grid[place], extent);
     } else if (kind == LoopKind::VirtualThread) {
-      around.virtual_threads *= extent;
-      around.copies *= extent;
+      around.virtual_threads = times(around.virtual_threads, extent);
+      around.copies = times(around.copies, extent);
       if (around.virtual_threads > limits_.max_virtual_threads) exceeded_ = "too many virtual threads";
     } else if (kind == LoopKind::Unrolled) {
-      around.copies *= extent;
+      around.copies = times(around.copies, extent);
     } else if (kind == LoopKind::Vectorized) {
-      around.copies *= program::ceil_div(extent, 4);
+      around.copies = times(around.copies, program::ceil_div(extent, 4));
     } else if (kind == LoopKind::Parallel) {
       exceeded_ = "parallel loop on a GPU";
     }

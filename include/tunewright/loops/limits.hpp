@@ -33,7 +33,7 @@ namespace detail {
 /// Cost: one walk over the nest.
 [[nodiscard]] std::string_view exceeded_limit(const LoopNest& nest, const GpuLimits& limits);
 
-/// The first limit that a nest exceeds, as text; empty if none. Uses `limits` on a CPU and those of the target on a
+/// A limit that a nest exceeds, as text; empty if none. Uses `limits` on a CPU and those of the target on a
 /// GPU.
 [[nodiscard]] std::string_view exceeded_limit(const LoopNest& nest, const Target& target, const CpuLimits& limits = {});
 

@@ -31,8 +31,6 @@ struct AccessPattern {
   bool axis_missing = false;     ///< some spatial axis is not used
   bool axis_duplicated = false;  ///< some spatial axis is used twice
   bool same_order = true;        ///< axes are used in increasing order
-  /// A simple read that uses each axis once, in order, as elementwise operators do.
-  [[nodiscard]] bool elementwise() const noexcept { return simple && !axis_missing && !axis_duplicated && same_order; }
 };
 
 namespace detail {
@@ -59,27 +57,19 @@ namespace detail {
 /// Whether data is reused enough for multi-level tiling: at least two tensors, or one in a reduction, are read
 /// independently of some spatial axis.
 [[nodiscard]] bool needs_multi_level_tiling(const Operator& op);
-[[nodiscard]] inline bool needs_multi_level_tiling(const ComputeGraph& graph, TensorId id) {
-  return needs_multi_level_tiling(graph.op(id));
-}
 
-[[nodiscard]] inline bool has_reduction(const Operator& op) { return op.has_reduction(); }
 /// Whether a tensor is computed and has no reader.
 [[nodiscard]] inline bool is_output(const ComputeGraph& graph, TensorId id) {
   return graph.op(id).role == Role::Computed && !graph.is_read(id);
 }
 
-/// Whether `consumer` has the shape of `producer`, which computes tensor `id`, and reads it elementwise.
+/// Whether `consumer` has the shape of `producer`, which computes tensor `id`, and reads at each point the element of
+/// that point alone.
 [[nodiscard]] bool reads_elementwise(const Operator& consumer, const Operator& producer, TensorId id);
-
-/// Whether the readers from `first` on form a chain of elementwise reads that ends in `last`.
-[[nodiscard]] bool elementwise_match(const ComputeGraph& graph, TensorId first, TensorId last);
 
 /// Number of leading dimensions of tensor `id` that `consumer` iterates over with equal extents and reads by the axis
 /// of the same number, up to a constant: the loops that both could share. Zero if it does not read it.
 [[nodiscard]] std::size_t num_common_outer_axes(const Operator& consumer, const Operator& producer, TensorId id);
-/// The same along all paths from `first` to `last`: the minimum over their hops. Zero when no path exists.
-[[nodiscard]] std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first, TensorId last);
 
 /// Products of the extents of the spatial axes, and of the reduction axes.
 [[nodiscard]] double spatial_points(const Operator& op);
@@ -207,21 +197,14 @@ TUNEWRIGHT_INLINE bool needs_multi_level_tiling(const Operator& op) {
 
 TUNEWRIGHT_INLINE bool reads_elementwise(const Operator& consumer, const Operator& producer, TensorId id) {
   if (consumer.shape() != producer.shape()) return false;
-  for (const Reads& reads : reads_of(consumer)) {
-    if (reads.tensor != id) continue;
-    return std::all_of(reads.accesses.begin(), reads.accesses.end(),
-                       [&](const auto& indices) { return access_pattern(consumer, indices).elementwise(); });
-  }
-  return false;
-}
-
-TUNEWRIGHT_INLINE bool elementwise_match(const ComputeGraph& graph, TensorId first, TensorId last) {
-  while (first != last) {
-    const std::vector<TensorId>& readers = graph.consumers(first);
-    if (readers.size() != 1 || !reads_elementwise(graph.op(readers[0]), graph.op(first), first)) return false;
-    first = readers[0];
-  }
-  return true;
+  bool reads = false, same_point = true;
+  visit(consumer.body, [&](const ExprNode& node) {
+    if (node.op != Op::Load || node.tensor != id) return;
+    reads = true;
+    for (Var d = 0; d < node.indices.size(); ++d)
+      same_point = same_point && node.indices[d].as_variable() == std::optional(d);
+  });
+  return reads && same_point;
 }
 
 TUNEWRIGHT_INLINE std::size_t num_common_outer_axes(const Operator& consumer, const Operator& producer, TensorId id) {
@@ -236,20 +219,6 @@ TUNEWRIGHT_INLINE std::size_t num_common_outer_axes(const Operator& consumer, co
       }
       common = std::min(common.value_or(n), n);
     }
-  }
-  return common.value_or(0);
-}
-
-TUNEWRIGHT_INLINE std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first, TensorId last) {
-  if (first == last) return graph.op(first).rank();
-  std::optional<std::size_t> common;
-  // Readers have larger numbers, so a tensor beyond `last` cannot lead to it.
-  for (const TensorId reader : graph.consumers(first)) {
-    if (reader > last) continue;
-    const std::size_t rest = num_common_outer_axes(graph, reader, last);
-    if (rest == 0) continue;
-    const std::size_t here = std::min(rest, num_common_outer_axes(graph.op(reader), graph.op(first), first));
-    common = std::min(common.value_or(here), here);
   }
   return common.value_or(0);
 }

@@ -142,6 +142,9 @@ template <class ExpressionOf>
 /// Calls `f(node)` for every node, arguments first.
 void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f);
 
+/// Whether the type of a node is that which its operation gives for the types of its arguments.
+[[nodiscard]] bool has_fitting_types(const ExprNode& node);
+
 /// Nodes of `e` and terms of their indices; what occurs twice counts twice.
 [[nodiscard]] std::size_t size_of(const Expr& e);
 
@@ -150,6 +153,8 @@ void add_to_hash(StableHash& h, const Expr& e);
 }  // namespace tunewright::program
 
 #if TUNEWRIGHT_DEFINES(program)
+
+#include <algorithm>
 
 namespace tunewright::program {
 
@@ -223,6 +228,27 @@ TUNEWRIGHT_INLINE Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> f) 
 TUNEWRIGHT_INLINE void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f) {
   for (const Expr& arg : e->args) visit(arg, f);
   f(*e);
+}
+
+TUNEWRIGHT_INLINE bool has_fitting_types(const ExprNode& node) {
+  const auto all_are = [&](ScalarType type, std::size_t first = 0) {
+    return std::all_of(node.args.begin() + static_cast<std::ptrdiff_t>(first), node.args.end(),
+                       [type](const Expr& argument) { return argument->type == type; });
+  };
+  switch (node.op) {
+    case Op::Constant:
+    case Op::Load:
+    case Op::Cast: return true;
+    case Op::Index: return node.type == ScalarType::Int64;
+    case Op::Less:
+    case Op::LessEqual:
+    case Op::Equal: return node.type == ScalarType::Bool && all_are(node.args[0]->type);
+    case Op::And:
+    case Op::Or:
+    case Op::Not: return node.type == ScalarType::Bool && all_are(ScalarType::Bool);
+    case Op::Select: return node.args[0]->type == ScalarType::Bool && all_are(node.type, 1);
+    default: return all_are(node.type);
+  }
 }
 
 TUNEWRIGHT_INLINE std::size_t size_of(const Expr& e) {

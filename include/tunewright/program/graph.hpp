@@ -275,7 +275,14 @@ TUNEWRIGHT_INLINE std::vector<TensorId> ComputeGraph::check(const Operator& op) 
       }
     });
   };
+  const auto text_of = [](ScalarType type) { return std::string(program::name(type)); };
+  if (op.body->type != op.type)
+    refuse("its body is of type " + text_of(op.body->type) + " and its tensor of type " + text_of(op.type) +
+           "; cast the body");
   visit(op.body, [&](const ExprNode& node) {
+    if (!has_fitting_types(node))
+      refuse("an operation of its body that gives " + text_of(node.type) +
+             " has arguments of other types; cast them, and take comparisons for conditions");
     if (node.op == Op::Index) check_variables(node.index);
     if (node.op != Op::Load) return;
     const std::string read = "it reads tensor " + std::to_string(node.tensor);

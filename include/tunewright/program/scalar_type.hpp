@@ -36,8 +36,18 @@ inline constexpr std::size_t scalar_type_count = 9;
   return type == ScalarType::Float16 || type == ScalarType::BFloat16;
 }
 
-/// The type to which two operands are widened: the wider one or, if neither holds the other's values, the next that
-/// holds both.
+/// Whether every value of `from` is one of `type`.
+[[nodiscard]] constexpr bool holds(ScalarType type, ScalarType from) noexcept {
+  if (type == from) return true;
+  if (type == ScalarType::Float16 && from == ScalarType::BFloat16) return false;  // for their range
+  if (is_float(from) && !is_float(type)) return false;
+  if (from == ScalarType::Int8 && type == ScalarType::UInt8) return false;
+  constexpr std::uint8_t digits[scalar_type_count] = {1, 31, 63, 24, 53, 11, 8, 7, 8};  // in binary, without the sign
+  return digits[static_cast<std::size_t>(type)] >= digits[static_cast<std::size_t>(from)];
+}
+
+/// The type to which two operands are widened: the wider one and, of two as wide, the next that holds both. An integer
+/// of 32 or 64 bits beside a narrower floating-point number stays an integer.
 [[nodiscard]] constexpr ScalarType common_type(ScalarType a, ScalarType b) noexcept {
   if (a == b) return a;
   constexpr std::uint8_t widths[scalar_type_count] = {0, 2, 3, 5, 6, 4, 4, 1, 1};

@@ -43,7 +43,7 @@ struct TenSet {
 
   /// As in Ansor.
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
-  /// Ten steps of gradient descent.
+  /// At least ten steps of gradient descent.
   static void set_adaptation(adaptations::FineTune& tuning) { tuning.training = adaptations::tenset_fine_tuning(); }
 };
 

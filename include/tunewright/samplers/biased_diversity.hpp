@@ -83,12 +83,12 @@ struct BiasedDiversity {
     const std::vector<std::size_t> quota = quotas(tasks, deviation, n);
     std::vector<std::size_t> chosen;
     std::size_t t = 0;
+    const Rng now(rng());  // the next call draws anew
     for (const auto& [number, members] : tasks) {
-      Rng own = rng.split(number);
+      Rng own = now.split(number);
       Task task = describe(members, pool_h, known_h, score, known_score, deviation);
       for (const std::size_t i : pick(task, quota[t++], own)) chosen.push_back(members.pool[i]);
     }
-    rng();  // the next call draws anew
     fill_up(chosen, score, n);
     return chosen;
   }

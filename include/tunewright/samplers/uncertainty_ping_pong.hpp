@@ -51,8 +51,6 @@ namespace tunewright::samplers {
 ///              beside them for the random part. Where a recipe has a draft, that ranks the exploration of pings, too.
 ///              The pool is taken as one task, that of its first candidate. Labels rescaled by a new best stay beside
 ///              predictions made before it.
-///              What a journal says was predicted is not taken over, so a resumed search learns Q from its new
-///              rounds only.
 template <CostModel Q>
 struct UncertaintyPingPong {
   template <class Featurizer>

@@ -86,6 +86,9 @@ struct State {
   [[nodiscard]] std::span<const std::int64_t> factors_of_step(std::size_t index) const;
 
   [[nodiscard]] const Stage& stage(TensorId id) const;
+
+  /// Stages whose bodies read `tensor`, inlined ones included, in topological order.
+  [[nodiscard]] std::vector<TensorId> readers_of(TensorId tensor) const;
 };
 
 namespace detail {
@@ -180,6 +183,19 @@ TUNEWRIGHT_INLINE const Stage& State::stage(TensorId id) const {
                                                          std::to_string(stages.size()));
   }
   return stages[id];
+}
+
+TUNEWRIGHT_INLINE std::vector<TensorId> State::readers_of(TensorId tensor) const {
+  std::vector<TensorId> found;
+  for (const TensorId id : order) {
+    if (stages[id].is_source()) continue;
+    bool reads = false;
+    program::visit(stages[id].op->body, [&](const program::ExprNode& node) {
+      reads = reads || (node.op == program::Op::Load && node.tensor == tensor);
+    });
+    if (reads) found.push_back(id);
+  }
+  return found;
 }
 
 }  // namespace tunewright::schedule

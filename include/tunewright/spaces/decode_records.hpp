@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,7 +58,8 @@ template <SearchSpace S>
     } else if (const std::uint64_t key = space.key(*config); !keys.insert(key).second) {
       refuse(record, "measured twice");
     } else {
-      found.push_back({*std::move(config), key, record.round, record.slot});
+      constexpr float unknown = std::numeric_limits<float>::quiet_NaN();
+      found.push_back({*std::move(config), key, record.round, record.slot, record.predicted.value_or(unknown)});
       outcomes.push_back(&record.outcome);
     }
   }

@@ -120,7 +120,7 @@ TUNEWRIGHT_INLINE bool is_free(const Derivation& d, TensorId id) {
 TUNEWRIGHT_INLINE Answer InlineElementwise::meets(const Derivation& d, TensorId id, const Target&) const {
   const State& state = d.builder.state();
   const bool reduces = state.stages[id].op->has_reduction();
-  return !reduces && may_disappear(state, id) ? Answer::ApplyAndSkipRest : Answer::Skip;
+  return !reduces && may_disappear(state, id) && fits_in_readers(state, id) ? Answer::ApplyAndSkipRest : Answer::Skip;
 }
 
 TUNEWRIGHT_INLINE void InlineElementwise::apply(Derivation d, TensorId id, const Target& target,

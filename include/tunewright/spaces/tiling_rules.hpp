@@ -130,7 +130,8 @@ TUNEWRIGHT_INLINE void SkipSource::apply(Derivation d, TensorId, const Target&, 
 }
 
 TUNEWRIGHT_INLINE Answer AlwaysInline::meets(const Derivation& d, TensorId id, const Target&) const {
-  return may_disappear(d.builder.state(), id) && program::strictly_inlineable(*d.builder.state().stages[id].op)
+  const State& state = d.builder.state();
+  return may_disappear(state, id) && program::strictly_inlineable(*state.stages[id].op) && fits_in_readers(state, id)
              ? Answer::ApplyAndSkipRest
              : Answer::Skip;
 }
@@ -148,7 +149,8 @@ TUNEWRIGHT_INLINE bool MayInline::is_costly(const program::Operator& op) {
 
 TUNEWRIGHT_INLINE Answer MayInline::meets(const Derivation& d, TensorId id, const Target&) const {
   const State& state = d.builder.state();
-  if (!may_disappear(state, id) || !program::inlineable(*state.stages[id].op)) return Answer::Skip;
+  if (!may_disappear(state, id) || !program::inlineable(*state.stages[id].op) || !fits_in_readers(state, id))
+    return Answer::Skip;
   std::size_t choices = 0;
   for (std::size_t p = d.place; p < state.order.size() && choices < most_choices; ++p) {
     const TensorId later = state.order[p];
@@ -187,7 +189,8 @@ TUNEWRIGHT_INLINE Answer AddCacheWrite::meets(const Derivation& d, TensorId id, 
   if (!state.stages[id].op->has_reduction() || !program::needs_multi_level_tiling(*state.stages[id].op) ||
       is_cached(d, id))
     return Answer::Skip;
-  return elementwise_reader(state, id) == id ? Answer::Apply : Answer::Skip;
+  const TensorId reader = elementwise_reader(state, id);
+  return reader == id || !state.stages[reader].is_untouched() ? Answer::Apply : Answer::Skip;
 }
 
 TUNEWRIGHT_INLINE void AddCacheWrite::apply(Derivation d, TensorId id, const Target&,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -63,10 +64,14 @@ struct Searched {
 /// stamped with the seconds since the search began, without pauses.
 class CourseKeeper {
  public:
-  /// For the search of `tasks`, a network or a task alone. Uses only records of `compiler` from a journal.
+  /// Whether a search takes a record of a task over.
+  using IsUsable = std::function<bool(const Task&, const Record&)>;
+
+  /// For the search of `tasks`, a network or a task alone. Of a journal, uses the records that `is_usable` accepts: all
+  /// where it is empty.
   explicit CourseKeeper(std::span<const WeightedTask> tasks, const std::filesystem::path& journal = {},
-                        std::string compiler = {})
-      : compiler_(std::move(compiler)) {
+                        IsUsable is_usable = {})
+      : is_usable_(std::move(is_usable)) {
     for (const WeightedTask& one : tasks) best_.push_back({.task = stable_hash(one.task), .weight = one.weight});
     if (journal.empty()) return;
     make_folder(journal.parent_path(), "name another folder by --out=DIR of a study");
@@ -89,7 +94,12 @@ class CourseKeeper {
   std::vector<Record> recall(std::span<const WeightedTask> tasks) {
     std::vector<Record> records;
     if (journal_) records = journal_->recall(tasks);
-    std::erase_if(records, [&](const Record& record) { return record.compiler != compiler_; });
+    const auto is_refused = [&](const Record& record) {
+      return std::none_of(tasks.begin(), tasks.end(), [&](const WeightedTask& one) {
+        return stable_hash(one.task) == record.task && is_usable_(one.task, record);
+      });
+    };
+    if (is_usable_) std::erase_if(records, is_refused);
     for (const Record& record : records) count(record, record.timestamp.count());
     before_ = Seconds(course_.elapsed_s);
     return records;
@@ -121,7 +131,7 @@ class CourseKeeper {
     if (const Timing* timing = record.outcome.timing(); timing != nullptr && is_imprecise(*timing)) ++course_.imprecise;
   }
 
-  std::string compiler_;
+  IsUsable is_usable_;
   std::vector<Best> best_;  // [T]
   Course course_;
   std::optional<data::Journal> journal_;
@@ -167,8 +177,10 @@ std::optional<Searched> search(const P& problem, std::uint64_t seed, const Budge
   prepare(parts);
   std::string compiler;
   if constexpr (IdentifiedMeasurer<Measurer>) compiler = parts.measurer.identity();
-  CourseKeeper keeper(problem.weighted_tasks(), HasOwnClock<Measurer> ? std::filesystem::path() : journal,
-                      std::move(compiler));
+  const auto is_usable = [space = parts.space, compiler](const Task& task, const Record& record) {
+    return record.compiler == compiler && space.decode(task, record.config);
+  };
+  CourseKeeper keeper(problem.weighted_tasks(), HasOwnClock<Measurer> ? std::filesystem::path() : journal, is_usable);
   if (run_search<Recipe>(problem, std::move(parts), budget, keeper, interrupt) == Stop::Requested) return std::nullopt;
   return keeper.searched();
 }

@@ -47,8 +47,17 @@
 /// the first.
 namespace tunewright::study {
 
+/// What is said of a run that did not begin after Ctrl-C.
+inline constexpr const char* stopped = "stopped on request";
+
+/// Runs of this process that ended with an exception.
+inline std::size_t& failed_runs() {
+  static std::size_t count = 0;
+  return count;
+}
+
 /// Registers a benchmark named subject/data/seed:N that calls `measure(state)` once. Its exceptions become errors of
-/// the benchmark.
+/// the benchmark and count as `failed_runs`.
 template <class F>
 benchmark::internal::Benchmark* register_once(const std::string& subject, const std::string& data, std::uint64_t seed,
                                               F measure) {
@@ -57,6 +66,7 @@ benchmark::internal::Benchmark* register_once(const std::string& subject, const 
       try {
         measure(state);
       } catch (const std::exception& error) {
+        ++failed_runs();
         state.SkipWithError(error.what());
       }
       if (state.error_occurred()) break;
@@ -123,7 +133,7 @@ class Study {
 
   /// Runs the registered searches and writes tables and figures of all finished ones of the chosen recipes and
   /// problems, including recipes that are not registered: other programs may add searches to the folder. Returns false
-  /// if a search ended with an error. Throws `std::invalid_argument` for chosen names that nobody has, and as
+  /// if a run ended with an error. Throws `std::invalid_argument` for chosen names that nobody has, and as
   /// `check_conditions` does.
   bool run() {
     // Ahead of the searches: hours of them would end without a report.
@@ -132,24 +142,30 @@ class Study {
     check_names("recipes", options_.recipes, results_.recipes);
     keep_chosen();
     if (!options_.reference.empty()) check_names("reference", {options_.reference}, results_.recipes);
+    failed_runs() = 0;
     if (!options_.report_only) {
       check_conditions(results_.searches, planned_conditions_);
       start_ = steady_seconds()();
       benchmark::RunSpecifiedBenchmarks();
     }
-    if (!finished_) return true;
+    if (!finished_) return failed_runs() == 0;
     // Other processes may have finished searches in the meantime.
     read_finished();
     keep_chosen();
     results_.finalists = SharedLines<Finalists>(options_.out, finalists_files, plan_.name, 1, 1).all();
     if (!options_.reference.empty()) {
+      if (!interrupted_ && std::none_of(results_.searches.begin(), results_.searches.end(),
+                                        [&](const auto& search) { return search.recipe == options_.reference; })) {
+        throw std::invalid_argument("--reference=" + options_.reference +
+                                    ": no search of it is finished, so nothing can be compared with it");
+      }
       const auto reference = std::find(results_.recipes.begin(), results_.recipes.end(), options_.reference);
       std::rotate(results_.recipes.begin(), reference, reference + 1);
     }
     write_report(results_, options_.out, plan_.name);
     std::fprintf(stderr, "%s: %s\n", interrupted_ ? "stopped; start it again to go on. So far" : "results",
                  (options_.out / (plan_.name + ".md")).string().c_str());
-    return errors_ == 0;
+    return failed_runs() == 0;
   }
 
  private:
@@ -257,16 +273,11 @@ class Study {
     if (!wanted(options_.recipes, recipe)) return;
     ++planned_;
     const auto once = [this, recipe, problem, seed, budget, conditions, prepare](benchmark::State& state) {
-      try {
-        const Course* course = find_or_search<Recipe>(recipe, *problem, seed, budget, conditions, prepare);
-        if (course == nullptr)
-          state.SkipWithError("stopped on request");
-        else
-          show(state, *course, problem->name);
-      } catch (const std::exception&) {
-        ++errors_;
-        throw;
-      }
+      const Course* course = find_or_search<Recipe>(recipe, *problem, seed, budget, conditions, prepare);
+      if (course == nullptr)
+        state.SkipWithError(stopped);
+      else
+        show(state, *course, problem->name);
     };
     register_once(recipe, problem->name, seed, once)->UseManualTime();
   }
@@ -300,17 +311,12 @@ class Study {
                      std::vector<std::string> recipes) {
     std::erase_if(recipes, [&](const std::string& recipe) { return !wanted(options_.recipes, recipe); });
     const auto once = [this, problem, seed, conditions, recipes = std::move(recipes)](benchmark::State& state) {
-      try {
-        const Finalists* finalists = find_or_measure_finalists(*problem, seed, conditions, recipes);
-        if (finalists == nullptr) {
-          state.SkipWithError("not all searches are finished");
-          return;
-        }
-        for (const auto& [recipe, latency_s] : finalists->latencies_s) state.counters[recipe + "_us"] = 1e6 * latency_s;
-      } catch (const std::exception&) {
-        ++errors_;
-        throw;
+      const Finalists* finalists = find_or_measure_finalists(*problem, seed, conditions, recipes);
+      if (finalists == nullptr) {
+        state.SkipWithError("not all searches are finished");
+        return;
       }
+      for (const auto& [recipe, latency_s] : finalists->latencies_s) state.counters[recipe + "_us"] = 1e6 * latency_s;
     };
     register_once("finalists", problem->name, seed, once);
   }
@@ -337,7 +343,8 @@ class Study {
 
   void show(benchmark::State& state, const Course& course, const std::string& problem) const {
     state.SetIterationTime(course.elapsed_s);
-    state.counters["best_us"] = 1e6 * course.best_s();
+    // Infinity is no number of JSON.
+    if (course.best_s() < Course::infinity) state.counters["best_us"] = 1e6 * course.best_s();
     state.counters["trials"] = static_cast<double>(course.trials);
     state.counters["failed"] = static_cast<double>(course.failed);
     if (const auto space = results_.spaces.find(problem); space != results_.spaces.end())
@@ -364,14 +371,21 @@ class Study {
   Interrupt interrupt_;
   bool interrupted_ = false;
   Seconds start_{0};
-  std::size_t planned_ = 0, known_ = 0, made_ = 0, groups_ = 0, errors_ = 0;
+  std::size_t planned_ = 0, known_ = 0, made_ = 0, groups_ = 0;
 };
 
 /// Registers a benchmark that is not a search: one (subject, data, seed), which runs once. Its counters are the result;
 /// its time is the wall time of `measure(state)`.
+/// After Ctrl-C none begins.
 template <class F>
 void add(const std::string& subject, const std::string& data, std::uint64_t seed, F measure) {
-  register_once(subject, data, seed, std::move(measure))->UseRealTime();
+  const auto unless_stopped = [measure = std::move(measure)](benchmark::State& state) {
+    if (Interrupt::requested())
+      state.SkipWithError(stopped);
+    else
+      measure(state);
+  };
+  register_once(subject, data, seed, unless_stopped)->UseRealTime();
 }
 
 /// The complete `main`. Without the data it says so and succeeds, so that scripts continue.

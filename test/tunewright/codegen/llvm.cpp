@@ -374,6 +374,70 @@ TEST_CASE("quotients and remainders of a reduction that takes several iterations
   check_all_kinds(g);
 }
 
+/// Whether kernels of a schedule compute what the interpreter does, for every instruction set.
+void check_schedule(const schedule::ScheduleBuilder& s) {
+  const loops::LoopNest nest = loops::lower(s.schedule());
+  INFO(loops::to_string(nest));
+  for_each_isa([&](codegen::LlvmCompiler& compiler) { CHECK(test::compiled_error(nest, compiler) < 1e-6); });
+}
+
+TEST_CASE("unrolled copies of a loop around a temporary use one place on the stack") {
+  // A column of t for each column of the result, of which two are unrolled: both are addressed by the loop over rows.
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto a = g->input("A", {16, 8});
+  const auto t = g->compute("T", {{"i", 16}, {"j", 8}}, [&](auto i) { return a(i[0], i[1]) * Expr(2.0); });
+  g->compute("C", {{"i", 16}, {"j", 8}}, [&](auto i) { return t(i[0], i[1]) + t(15 - i[0], i[1]); });
+  schedule::ScheduleBuilder s(g);
+  s.reorder(2, {1, 0});
+  s.unroll(2, 1);
+  s.compute_at(1, 2, 1);
+  check_schedule(s);
+  const loops::LoopNest nest = loops::lower(s.schedule());
+  CHECK_NOTHROW((void)codegen::LlvmCompiler(target(Isa::Sse42), {.max_stack_bytes = 64}).compile(nest));
+}
+
+TEST_CASE("splits within a tile that do not divide leave rows of the next tile alone") {
+  // 11 rows in 6 pairs of pairs: the last pair would reach into the rows of the next tile.
+  for (const bool tile_outermost : {false, true}) {
+    CAPTURE(tile_outermost);
+    schedule::ScheduleBuilder s(std::make_shared<const program::ComputeGraph>(matmul(22, 16, 8)));
+    const auto i = s.split(2, 0, {11});
+    const auto p = s.split(2, i[1], {2, 2});
+    if (tile_outermost)
+      s.reorder(2, {i[0], p[0], 2, p[1], p[2], 1});
+    else
+      s.reorder(2, {p[0], i[0], 2, p[1], p[2], 1});
+    s.unroll(2, p[1]);
+    s.unroll(2, p[2]);
+    s.vectorize(2, 1);
+    check_schedule(s);
+  }
+}
+
+TEST_CASE("vectors within a part of a row that does not divide it leave the next part alone") {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto a = g->input("A", {4, 128});
+  const auto t = g->compute("T", {{"i", 4}, {"j", 128}}, [&](auto i) { return a(i[0], i[1]) * Expr(2.0); });
+  g->compute("C", {{"i", 4}, {"j", 128}}, [&](auto i) { return t(i[0], i[1]) + Expr(1.0); });
+  schedule::ScheduleBuilder s(g);
+  s.compute_at(1, 2, 0);
+  const auto j = s.split(1, 1, {64});
+  const auto v = s.split(1, j[1], {24});
+  s.reorder(1, {0, v[0], j[0], v[1]});
+  s.vectorize(1, v[1]);
+  check_schedule(s);
+}
+
+TEST_CASE("a sum of Booleans is true if one of them is") {
+  program::ComputeGraph g;
+  const auto x = g.input("x", {6, 40});
+  const auto small = g.compute("small", {{"i", 6}, {"j", 40}}, [&](auto i) { return x(i[0], i[1]) < Expr(0.8); });
+  const auto any =
+      g.reduce("any", {{"i", 6}}, {{"j", 40}}, Combiner::Sum, [&](auto i, auto r) { return small(i[0], r[0]); });
+  g.compute("both", {{"i", 6}}, [&](auto i) { return any(i[0]) + any(5 - i[0]); });
+  check_all_kinds(g, 0);
+}
+
 TEST_CASE("what cannot be compiled is named") {
   const auto g = matmul_and_copy(8, 32, 4);
   loops::LoopNest nest = tiled_matmul(g, LoopKind::Unrolled, 32);
@@ -384,6 +448,16 @@ TEST_CASE("what cannot be compiled is named") {
                        codegen::Unsupported);
   nest.body.push_back(loops::Barrier{});
   CHECK_THROWS_AS((void)codegen::compile(nest, target(Isa::Sse42)), codegen::Unsupported);
+  // Each thread would fill a copy of its own, and read what the others were to fill.
+  schedule::ScheduleBuilder shared(std::make_shared<const program::ComputeGraph>(matmul(8, 8, 4)));
+  shared.bind(2, 0, LoopKind::BlockX);
+  shared.bind(2, 1, LoopKind::ThreadX);
+  shared.cache_read(1, 2, schedule::Scope::Shared);
+  shared.bind(3, 1, LoopKind::ThreadX);
+  shared.compute_at(3, 2, 1);
+  CHECK_THROWS_WITH_AS((void)codegen::compile(loops::lower(shared.schedule()), target(Isa::Sse42)),
+                       "buffer 'B.shared' is filled by all threads of a block; kernels for CPUs have no thread blocks",
+                       codegen::Unsupported);
   Target gpu;
   gpu.kind = DeviceKind::Gpu;
   CHECK_THROWS_AS(codegen::LlvmCompiler{gpu}, std::invalid_argument);

@@ -153,6 +153,15 @@ TEST_CASE("a block beyond the device is hopeless") {
   }
 }
 
+TEST_CASE("a device is for the forms that it describes: the default form asks the target") {
+  const SymbolAnalyzer other_device{.device = released_device("a100_40")};
+  CHECK(std::isinf(other_device.latency_s(product(256, 256, 64, {1, 64, 1, 1}, {1, 32, 1, 1}, {2, 2}), a100())));
+  Target unknown = a100();
+  unknown.peak_gb_per_s = 0;
+  const loops::LoopNest nest = product(64, 64, 64, {1, 8, 1, 1}, {1, 8, 1, 1}, {2, 2});
+  CHECK_THROWS_AS((void)other_device.latency_s(nest, unknown), std::invalid_argument);
+}
+
 TEST_CASE("what a draft cannot work with is said") {
   const loops::LoopNest nest = product(64, 64, 64, {1, 8, 1, 1}, {1, 8, 1, 1}, {2, 2});
   Target unknown = a100();

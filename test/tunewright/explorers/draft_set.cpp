@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/toy_space.hpp"
+#include "tunewright/explorers/uniform.hpp"
 
 using namespace tunewright;
 
@@ -82,6 +83,25 @@ TEST_CASE("a set of its own size is kept for two rounds and then drafted anew") 
   const auto third = explored(explorer, measured, 8, ranked, 2);
   CHECK(ranked > 128);
   CHECK(third.size() == 64 + 4);
+}
+
+TEST_CASE("of what an explorer returns beyond the size of the set, the best stay") {
+  explorers::DraftSet<explorers::Uniform> explorer{.explorer = {.pool = 256}, .size = 16, .random_factor = 0};
+  std::size_t ranked = 0;
+  const Counting rank{&ranked};
+  const KeySet measured;
+  const Guidance<toy::Tiles> guidance{.rank = rank, .seeds = {}, .measured = measured, .wanted = 4};
+  Rng rng(3);
+  const auto pool = explorer.explore(toy::Space{}, toy::task(), guidance, rng);
+  REQUIRE(pool.size() == 16);
+  CHECK(explorer.pool_bound(4).most == 16);
+  Rng again = Rng(3).split(0);
+  std::vector<double> costs_s;
+  for (const toy::Tiles& tiles : explorers::Uniform{.pool = 256}.explore(toy::Space{}, toy::task(), guidance, again))
+    costs_s.push_back(toy::cost_s(tiles));
+  std::sort(costs_s.begin(), costs_s.end());
+  REQUIRE(costs_s.size() == 256);
+  for (std::size_t i = 0; i < 16; ++i) CHECK(toy::cost_s(pool[i]) == doctest::Approx(costs_s[i]));
 }
 
 TEST_CASE("a used-up set is drafted anew at once, and a batch larger than the set is filled") {

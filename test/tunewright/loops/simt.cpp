@@ -177,6 +177,42 @@ TEST_CASE("stages of one block pass data in shared memory") {
   }
 }
 
+TEST_CASE("each thread computes whole sums inside another stage's loop over threads") {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {4, 32});
+  const auto sum =
+      g->reduce("sum", {{"i", 4}}, {{"k", 32}}, program::Combiner::Sum, [&](auto i, auto r) { return x(i[0], r[0]); });
+  g->compute("y", {{"i", 4}, {"k", 32}}, [&](auto i) { return x(i[0], i[1]) * sum(i[0]); });
+  ScheduleBuilder s(g);
+  s.cache_write(1, Scope::Shared);
+  s.compute_inline(1);
+  s.bind(2, 0, LoopKind::BlockX);
+  s.bind(2, 1, LoopKind::ThreadX);
+  s.compute_at(3, 2, 1);
+  s.bind(3, 1, LoopKind::ThreadX);
+  check(s);
+}
+
+TEST_CASE("threads beyond a loop over fewer take no part in what they combine") {
+  // Sums for 4 values of j by 4 of the 8 threads that have a row of y, each by 32 threads in x.
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {2, 4, 6, 64});
+  const auto z = g->input("z", {2, 8, 6});
+  const auto sum = g->reduce("sum", {{"b", 2}, {"i", 4}, {"j", 6}}, {{"k", 64}}, program::Combiner::Sum,
+                             [&](auto i, auto r) { return x(i[0], i[1], i[2], r[0]); });
+  g->compute("y", {{"b", 2}, {"m", 8}, {"j", 6}}, [&](auto i) {
+    const auto range = [](program::Var) { return program::Range{0, 7}; };
+    return z(i[0], i[1], i[2]) + sum(i[0], program::IndexExpr::remainder(i[1], 4, range), i[2]);
+  });
+  ScheduleBuilder s(g);
+  s.bind(3, 0, LoopKind::BlockX);
+  s.bind(3, 1, LoopKind::ThreadY);
+  s.compute_at(2, 3, 0);
+  s.bind(2, 1, LoopKind::ThreadY);
+  s.bind(2, s.split(2, 3, {32})[1], LoopKind::ThreadX);
+  check(s);
+}
+
 // What is no program for a GPU.
 
 /// `nest` without its barrier number `which`; -1: without any.

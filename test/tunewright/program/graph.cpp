@@ -118,6 +118,20 @@ TEST_CASE("what cannot be an operator is refused with the value and the remedy")
   CHECK(contains(refusal([&] { graph.compute("o", {{"i", 4}}, [&](auto) { return a(IndexExpr::variable(1), 0); }); }),
                  "uses variable 1 but it has 1 axes"));
   CHECK(contains(refusal([&] { graph.compute("o", {{"i", 4}}, [](auto) { return Expr(); }); }), "needs a body"));
+  CHECK(contains(
+      refusal([&] { graph.add({.name = "o", .type = ScalarType::Int8, .axes = {{"i", 4}}, .body = Expr(0.5)}); }),
+      "its body is of type float32 and its tensor of type int8"));
+  const Expr seven = tunewright::program::constant(7, ScalarType::Int32);
+  const auto with = [&](tunewright::program::ExprNode node) {
+    return refusal([&] {
+      graph.add({.name = "o", .type = node.type, .axes = {{"i", 4}}, .body = tunewright::program::make_expr(node)});
+    });
+  };
+  CHECK(
+      contains(with({.op = tunewright::program::Op::Add, .args = {Expr(1.0), seven}}), "has arguments of other types"));
+  CHECK(contains(with({.op = tunewright::program::Op::Select, .args = {seven, Expr(1.0), Expr(2.0)}}),
+                 "take comparisons"));
+  CHECK(contains(with({.op = tunewright::program::Op::Less, .args = {Expr(1.0), Expr(2.0)}}), "gives float32"));
   CHECK(contains(refusal([&] {
                    graph.reduce("o", {{"i", 4}}, {{"k", 2}}, Combiner::None,
                                 [&](auto i, auto r) { return a(i[0], r[0]); });

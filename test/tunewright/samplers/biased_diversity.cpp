@@ -101,6 +101,13 @@ TEST_CASE("the next call with a generator draws anew") {
   Rng rng(1), untouched(1);
   (void)plain(Bias::Dpp).select(toy::OpenBook{}, x, toy::scores(toy::OpenBook{}, x), 1, rng);
   CHECK(rng() != untouched());
+  BiasedDiversity random = plain(Bias::Dpp);
+  random.random_share = 1;
+  FeatureBatch pool(3);
+  for (int i = 0; i < 100; ++i) pool.append_program(std::vector<float>{0, 0, static_cast<float>(i)});
+  const auto drawn = [&] { return random.select(toy::OpenBook{}, pool, toy::scores(toy::OpenBook{}, pool), 10, rng); };
+  const auto first = drawn();
+  CHECK(drawn() != first);
 }
 
 TEST_CASE("only labels of the same task are near") {

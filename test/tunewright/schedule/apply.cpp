@@ -251,6 +251,9 @@ TEST_CASE("rfactor") {
   CHECK(fault({Rfactor{2, 6}}) == "unknown_iterator");
   CHECK(fault({Rfactor{3, 0}}) == "not_reduction");
   CHECK(fault({Split{2, 0, {2}}, Rfactor{2, 2}}) == "already_scheduled");
+  // Both stages have new loops, which would know nothing of these.
+  CHECK(fault({Annotate{2, 0, LoopKind::Parallel}, Rfactor{2, 2}}) == "already_scheduled");
+  CHECK(fault({Reorder{2, {1, 0}}, Rfactor{2, 2}}) == "already_scheduled");
 }
 
 TEST_CASE("permute_axes") {

@@ -24,6 +24,7 @@ TEST_CASE("records come back in order of round and slot; the rest is counted by 
                               record("5555", 2, 3), record("6666", 0, 2), record("6666", 1, 1)};
   records[5].compiler = "cc 2";
   records[6].task = 1;
+  records[2].predicted = 0.5F;
   std::get<Timing>(records[7].outcome.result).median = Seconds(0);  // the next counts instead
   const auto decoded = spaces::decode_records(toy::Space{}, task, records, "cc 1");
   REQUIRE(decoded.batch.size() == 4);
@@ -31,6 +32,8 @@ TEST_CASE("records come back in order of round and slot; the rest is counted by 
   CHECK(decoded.batch[1].config == toy::Tiles{2, 2, 2, 2});
   CHECK(decoded.batch[2].config == toy::Tiles{1, 1, 1, 1});
   CHECK(decoded.batch[2].round == 1);
+  CHECK(decoded.batch[0].predicted == 0.5F);
+  CHECK(std::isnan(decoded.batch[1].predicted));
   CHECK(decoded.batch[3].config == toy::Tiles{6, 6, 6, 6});
   CHECK(decoded.outcomes.size() == 4);
   CHECK(decoded.unusable == ReasonCounts{{"measured twice", 1},

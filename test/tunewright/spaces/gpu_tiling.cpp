@@ -277,6 +277,26 @@ TEST_CASE("candidates for every operator, on two devices") {
   }
 }
 
+TEST_CASE("a product that is read at other points as well is not computed in its reader's threads") {
+  // The copy is inlined, so `add` alone reads the product, at two points.
+  const Task twice = task_of([](auto& g) {
+    const auto product = ops::matmul(g, g.input("A", {64, 64}), g.constant("B", {64, 64}));
+    ops::add(g, product, ops::transpose(g, product));
+  });
+  const Task with_column = task_of([](auto& g) {
+    const auto product = ops::matmul(g, g.input("A", {64, 64}), g.constant("B", {64, 1024}));
+    ops::subtract(g, product, ops::slice(g, product, {.dimension = 1, .begin = 0, .extent = 1}));
+  });
+  const MultiLevelTiling space;
+  Rng rng(1);
+  for (const Task& task : {twice, with_column}) {
+    for (const schedule::Schedule& sketch : space.sketches(task)) CHECK(kernels(sketch) == 2);
+    const auto config = space.sample(task, rng);
+    REQUIRE(config.has_value());
+    CHECK(space.feasible(task, *config));
+  }
+}
+
 TEST_CASE("bad input: a GPU without limits") {
   const MultiLevelTiling space;
   Task task = matmul(64, 64, 64);

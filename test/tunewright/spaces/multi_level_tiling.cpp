@@ -685,6 +685,40 @@ TEST_CASE("a task without a program, a space without a sketch") {
   CHECK_THROWS_WITH_AS((void)barren.sample(matmul(), rng), doctest::Contains("is empty"), std::invalid_argument);
 }
 
+TEST_CASE("a sum that is read for other rows as well is not computed row by row") {
+  // t has the sums of all rows, and each row of the result reads all of t.
+  const Task task = task_of([](auto& g) {
+    const auto x = g.input("x", {256, 256});
+    const auto sums = ops::sum(g, x, {1});
+    const auto t = ops::relu(g, sums);
+    g.compute("out", {{"i", 256}, {"j", 256}}, [&](auto i) { return x(i[0], i[1]) * sums(i[0]) + t(i[1]); });
+  });
+  const MultiLevelTiling space;
+  for (const schedule::Schedule& sketch : space.sketches(task)) {
+    for (const schedule::Step& step : sketch.steps) {
+      const auto* location = std::get_if<schedule::ComputeLocation>(&step);
+      if (location == nullptr || location->stage != 1) continue;
+      const bool at_root = std::any_of(location->choices.begin(), location->choices.end(), [](const auto& choice) {
+        return choice.kind == schedule::Location::Kind::Root;
+      });
+      CHECK(at_root);
+    }
+  }
+}
+
+TEST_CASE("operators that are read twice again and again have sketches at once, and are not all inlined") {
+  const auto sampled = [](int levels, const auto& next) {
+    const Task task = task_of([&](auto& g) {
+      program::Tensor x = g.input("x", {64});
+      for (int n = 0; n < levels; ++n) x = next(g, x);
+    });
+    Rng rng(1);
+    return MultiLevelTiling{}.sample(task, rng).has_value();
+  };
+  CHECK(sampled(30, [](auto& g, const auto& x) { return ops::add(g, x, ops::relu(g, x)); }));
+  CHECK(sampled(13, [](auto& g, const auto& x) { return ops::multiply(g, x, x); }));
+}
+
 TEST_CASE("a chain of costly operators has as many sketches as the last of them give choices") {
   const auto sketches_of_chain = [](int operators) {
     auto graph = std::make_shared<program::ComputeGraph>();

@@ -69,7 +69,7 @@ TEST_CASE("latencies that stayed imprecise are counted apart from failures") {
   CHECK(course.imprecise == 1);
 }
 
-TEST_CASE("a course is recalled in the order of its measurements, without those of another compiler") {
+TEST_CASE("a course is recalled in the order of its measurements, without those that a search would refuse") {
   const support::TemporaryFolder folder;
   const std::vector<WeightedTask> tasks = network();
   study::Searched before;
@@ -85,8 +85,12 @@ TEST_CASE("a course is recalled in the order of its measurements, without those 
     Record foreign = trial(tasks[0], "a____", 1);
     foreign.compiler = "another";
     keeper.on_record(foreign, status);
+    keeper.on_record(trial(tasks[1], "of a former space", 1), status);
   }
-  study::CourseKeeper keeper(tasks, folder.file("journal.jsonl"));
+  study::CourseKeeper keeper(tasks, folder.file("journal.jsonl"), [&](const Task& task, const Record& record) {
+    CHECK(record.task == stable_hash(task));
+    return record.compiler.empty() && record.config != "of a former space";
+  });
   CHECK(keeper.recall(tasks).size() == 3);
   CHECK(keeper.searched().course == before.course);
   CHECK(keeper.searched().best_config == "a_\nb__");

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <span>
@@ -288,6 +290,37 @@ TEST_CASE("what cannot be studied is said, and the exit code tells") {
                            std::vector<study::Problem<toy::Space, toy::Measurer>>{{.name = "a/b"}}, {.trials = 20})),
                        doctest::Contains("a problem is called 'a/b'"), std::invalid_argument);
   CHECK_THROWS_AS((study.compare<Evolution<Counted>>(problems<Counted>(), {.trials = 0})), std::invalid_argument);
+}
+
+TEST_CASE("runs that are no searches: one that throws is told by the exit code, and none begins after Ctrl-C") {
+  const support::TemporaryFolder folder;
+  const auto run_all = [&](const std::vector<std::function<void()>>& runs) {
+    std::string program = "study", out = "--out=" + folder.path();
+    std::vector<char*> words{program.data(), out.data(), nullptr};
+    return study::run(2, words.data(), {.name = "runs"}, [&](study::Study&) {
+      for (std::size_t i = 0; i < runs.size(); ++i)
+        study::add("subject" + std::to_string(i), "data", 0, [run = runs[i]](benchmark::State&) { run(); });
+    });
+  };
+  int made = 0;
+  const std::function<void()> works = [&] { ++made; };
+  const auto fails = [&] { ++made, throw std::runtime_error("broken"); };
+  const auto interrupts = [&] { ++made, std::raise(SIGINT); };
+  // In a process of its own: the exit code, and how many runs were made.
+  const auto ended = [&](const std::vector<std::function<void()>>& runs) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const int code = run_all(runs);
+      ::_exit(10 * made + code);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    return std::pair{WEXITSTATUS(status) % 10, WEXITSTATUS(status) / 10};
+  };
+  CHECK(ended({works, works}) == std::pair{0, 2});
+  CHECK(ended({works, fails, works}) == std::pair{1, 3});
+  CHECK(ended({interrupts, works, works}) == std::pair{0, 1});
 }
 
 TEST_CASE("a study that could not be filed, or of a shard that there is not, is refused before anything is searched") {

@@ -141,6 +141,7 @@ int @SYMBOL@_load(int device) {
   int number = 0;
   int result = load_driver();
   if (result != 0) return result;
+  @SYMBOL@_unload();
   if ((result = failed(driver.device_get(&number, device), "opening the device")) != 0) return result;
   if ((result = failed(driver.retain_context(&context, number), "making a context")) != 0) return result;
   if ((result = failed(driver.set_context(context), "taking the context")) != 0) return result;
@@ -152,7 +153,10 @@ int @SYMBOL@_load(int device) {
                                            (int)launches[k].dynamic_shared_bytes),
                       "asking for shared memory");
     }
-    if (result != 0) return result;
+    if (result != 0) {
+      @SYMBOL@_unload();
+      return result;
+    }
   }
   return 0;
 }

@@ -324,14 +324,22 @@ class ScalarEmitter {
       return rounded(is_float ? value : Text{"(float)" + value.in(Text::Unary), Text::Unary}, to);
     }
     if (type(from).emulated && to.scalar == "float32") return value;
-    // The device's conversion to int saturates; there is none to narrower types.
-    if (program::is_float(from.type) && to.bytes == 1) {
-      const bool is_signed = to.scalar == "int8";
-      return {"(" + std::string(to.spelling) + ")max(" + (is_signed ? "-128" : "0") + ", min(" +
-                  (is_signed ? "127" : "255") + ", (int)" + value.in(Text::Unary) + "))",
-              Text::Unary};
+    const std::string type_name(to.spelling);
+    if (!program::is_float(from.type) || to.scalar.starts_with("float") || to.emulated)
+      return {"(" + type_name + ")" + value.in(Text::Unary), Text::Unary};
+    // The device's conversions to integers saturate; there are none to narrower types. NaN becomes 0, but not from
+    // double nor to 64 bits.
+    std::string number = value.in(Text::Unary);
+    if (from.type == program::ScalarType::Float64 || to.bytes == 8) {
+      const std::string zero_if_nan = context_.helper(
+          {"zero_if_nan", "__device__ __forceinline__ double zero_if_nan(double x) { return x == x ? x : 0.0; }\n\n"});
+      number = zero_if_nan + "(" + value.text + ")";
     }
-    return {"(" + std::string(to.spelling) + ")" + value.in(Text::Unary), Text::Unary};
+    if (to.bytes == 1) {
+      const std::string least = to.scalar == "int8" ? "-128" : "0", most = to.scalar == "int8" ? "127" : "255";
+      number = "max(" + least + ", min(" + most + ", (int)" + number + "))";
+    }
+    return {"(" + type_name + ")" + number, Text::Unary};
   }
 
   /// Comparisons of indices that follow from the loops' extents are decided here; others use 32 bits.

@@ -41,7 +41,7 @@ class ExpressionEmitter {
     const bool real = program::is_float(type);
     const auto rounded = [&](llvm::Value* v) { return numbers_.rounded(v, type); };
     switch (combiner) {
-      case program::Combiner::Sum: return rounded(real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b));
+      case program::Combiner::Sum: return rounded(sum(type, a, b));
       case program::Combiner::Product: return rounded(real ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b));
       case program::Combiner::Max: return larger(type, a, b);
       case program::Combiner::Min: return smaller(type, a, b);
@@ -59,6 +59,7 @@ class ExpressionEmitter {
   [[nodiscard]] llvm::Value* across_lanes(program::Combiner combiner, program::ScalarType type, llvm::Value* v) {
     // Where products of bytes are added by halves, as below, LLVM 19 makes a dot product (vpdpbusd) and takes only one
     // of its four lanes.
+    if (combiner == program::Combiner::Sum && type == program::ScalarType::Bool) return builder_.CreateOrReduce(v);
     if (combiner == program::Combiner::Sum && v->getType()->isIntOrIntVectorTy()) return builder_.CreateAddReduce(v);
     auto width = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
     const unsigned saved = context_.lanes;
@@ -84,6 +85,11 @@ class ExpressionEmitter {
   }
 
  private:
+  /// Of Booleans, whether one is true: sums of one bit would be modulo 2.
+  [[nodiscard]] llvm::Value* sum(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
+    if (type == program::ScalarType::Bool) return builder_.CreateOr(a, b);
+    return program::is_float(type) ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
+  }
   /// a > b ? a : b (a < b ? a : b), a single instruction; if an operand is NaN, the result is `b`.
   [[nodiscard]] llvm::Value* larger(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
     return builder_.CreateSelect(is_below(type, b, a), a, b);
@@ -196,7 +202,7 @@ class ExpressionEmitter {
     const llvm::IRBuilder<>::FastMathFlagGuard guard(builder_);
     if (program::is_narrow_float(type)) builder_.clearFastMathFlags();
     switch (e.op) {
-      case Op::Add: return rounded(real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b));
+      case Op::Add: return rounded(sum(type, a, b));
       case Op::Subtract: return rounded(real ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b));
       case Op::Multiply: return rounded(real ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b));
       case Op::Divide: return real ? rounded(quotient(type, a, b)) : integer_quotient(type, a, b);

@@ -71,6 +71,10 @@ class LoopEmitter {
 
   void allocate_on_stack(loops::BufferId id) {
     const loops::Buffer& buffer = nest_.buffers[id];
+    if (context_.pointers[id] != nullptr) {  // another iteration of the same code
+      memory_.forget(id);
+      return;
+    }
     stack_bytes_ += buffer.bytes();
     if (stack_bytes_ > options_.max_stack_bytes) {
       throw Unsupported("temporary '" + buffer.name + "' of " + std::to_string(buffer.bytes()) +

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "tunewright/codegen/llvm/functions.hpp"
 #include "tunewright/codegen/llvm/module.hpp"
 #include "tunewright/core/target.hpp"
 
@@ -28,8 +29,7 @@ namespace tunewright::codegen::llvm_backend {
   const std::string& architecture_name = target.architecture;
   const auto plus = std::min(architecture_name.find('+'), architecture_name.size());
   processor.name = architecture_name.substr(0, plus);
-  for (const char c : architecture_name.substr(plus))
-    processor.features += c == '+' && !processor.features.empty() ? ",+" : std::string(1, c);
+  processor.features = named_features(architecture_name);
   const auto unless_named = [&](const std::string& name) {
     if (processor.name.empty()) processor.name = name;
   };

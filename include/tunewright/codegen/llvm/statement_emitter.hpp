@@ -80,15 +80,14 @@ class StatementEmitter : EmissionParts {
   }
 
   /// Evaluates every guard of `s` that is not known to hold. With `clamp`, spatial guards are replaced by binding clamp
-  /// variables. With `spatial_only`, guards of reduction axes are skipped.
-  [[nodiscard]] StatementConditions conditions(const loops::Statement& s, bool clamp, bool spatial_only) {
+  /// variables. With `of_target`, guards that do not decide which elements of the target are computed are skipped.
+  [[nodiscard]] StatementConditions conditions(const loops::Statement& s, bool clamp, bool of_target) {
     const StatementPlan& plan = plan_.of(s);
-    const std::size_t rank = nest_.buffers[s.target].shape.size();
     StatementConditions result;
     if (context_.idle_lanes > 0) result.lanes = values_.first_lanes(context_.lanes - context_.idle_lanes);
     for (std::size_t g = 0; g < s.guards.size(); ++g) {
       const loops::Guard& guard = s.guards[g];
-      if (spatial_only && guard.axis >= rank) continue;
+      if (of_target && !plan.guards_target[g]) continue;
       llvm::Value* holds = context_.is_satisfied(guard) ? nullptr : values_.condition(guard);
       if (auto* decided = llvm::dyn_cast_or_null<llvm::Constant>(holds)) {
         if (decided->isNullValue()) result.never = true;

@@ -221,9 +221,16 @@ TUNEWRIGHT_INLINE bool CpuSymbolReader::transposes(const loops::StatementSummary
       static_cast<double>(open[along_operand].extent) != lanes(store) || squares != std::floor(squares) ||
       squares > loops::most_transposed_squares || !footprint_.contiguous(store, along_target))
     return false;
-  return std::ranges::any_of(footprint_.accesses().subspan(1), [&](const StatementFootprint::Access& a) {
-    return footprint_.contiguous(a, along_operand) && (a.moved_by >> along_target & 1U) != 0;
-  });
+  using program::ScalarType;
+  if ((**statement.op).type != ScalarType::Float32) return false;
+  bool is_across = false;
+  for (std::size_t load = 0; load < statement.loads.size(); ++load) {
+    const StatementFootprint::Access& a = footprint_.accesses()[load + 1];
+    if (statement.loads[load].node->type != ScalarType::Float32) return false;
+    if ((a.moved_by >> along_operand & 1U) != 0 && !footprint_.contiguous(a, along_operand)) return false;
+    is_across = is_across || (a.moved_by >> along_target & 1U) != 0;
+  }
+  return is_across;
 }
 
 TUNEWRIGHT_INLINE std::size_t CpuSymbolReader::unrolled_from(const CpuSymbols& s, std::size_t tile) const {

@@ -144,9 +144,15 @@ class ThreadBody {
         result.push_back(std::move(node));  // later nodes outside of the branch may need it
       } else if (is_combination(node)) {
         flush();
-        Body one{std::move(node)};
-        visit_nodes<CrossThreadReduction>(one, [&](CrossThreadReduction& r) { r.guards.push_back(condition); });
-        result.push_back(std::move(one[0]));
+        if (auto* loop = std::get_if<Loop>(&node.content)) {
+          loop->body = restricted(condition, std::move(loop->body));
+        } else if (auto* branch = std::get_if<Branch>(&node.content)) {
+          branch->then = restricted(condition, std::move(branch->then));
+          branch->otherwise = restricted(condition, std::move(branch->otherwise));
+        } else if (auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
+          reduction->guards.push_back(condition);
+        }
+        result.push_back(std::move(node));
       } else {
         rest.push_back(std::move(node));
       }

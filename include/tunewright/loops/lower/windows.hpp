@@ -107,14 +107,16 @@ class WindowInference : Pass {
   }
 
   /// The kind of an iterator's loop at its location. A stage inside another stage's loops is already executed by one of
-  /// the threads or blocks; it can share work among threads only if all threads of the block share its storage.
+  /// the threads or blocks; it can share work among threads only if all threads of the block share its storage. Each
+  /// computes whole sums, whose loops are serial.
   [[nodiscard]] LoopKind kind_of_loop(const Stage& stage, const StageInfo& info, IterId iter) const {
     const LoopKind kind = stage.iterators[iter].annotation;
     if (stage.location.kind != Location::Kind::At) return kind;
     if (kind == LoopKind::Parallel) return LoopKind::Serial;
     const bool is_bound = kind == LoopKind::VirtualThread || schedule::is_hardware_index(kind);
     if (!is_bound || !bound_on_path(info, kind)) return kind;
-    const bool shares = stage.scope == schedule::Scope::Shared && schedule::is_thread_index(kind);
+    const bool shares = stage.scope == schedule::Scope::Shared && schedule::is_thread_index(kind) &&
+                        stage.iterators[iter].kind == AxisKind::Spatial;
     return shares ? kind : LoopKind::Serial;
   }
 

@@ -152,7 +152,7 @@ TUNEWRIGHT_INLINE bool SummaryWindows::find_index(TensorId id, const StagePlan& 
   if (around != no_var) {
     // The stage is executed by one of the threads or blocks already; threads can share its work if they share its
     // storage.
-    const bool shares = plan.is_shared && schedule::is_thread_index(kind);
+    const bool shares = plan.is_shared && schedule::is_thread_index(kind) && !loop.is_reduction;
     if (!shares) kind = LoopKind::Serial;
   }
   if (schedule::is_hardware_index(kind)) {

@@ -55,7 +55,7 @@ TUNEWRIGHT_INLINE void require_heads(std::string_view who, std::string_view oper
                                      const AttentionHeads& h) {
   require_rank(who, operand, tokens, 3, "[batch, tokens, channels]");
   require_extents(who, {{"number of heads", h.heads}, {"head_size", h.head_size}});
-  require_at_least(who, "begin of the heads", h.begin, 0);
+  require_number(who, "begin of the heads", h.begin, 0);
   if (h.begin + h.heads * h.head_size > tokens.shape[2]) {
     refuse(who, std::to_string(h.heads) + " heads of " + std::to_string(h.head_size) + " from channel " +
                     std::to_string(h.begin) + " reach beyond the " + std::to_string(tokens.shape[2]) +
@@ -89,7 +89,7 @@ TUNEWRIGHT_INLINE Tensor attention_scores(ComputeGraph& graph, const Tensor& que
 TUNEWRIGHT_INLINE Tensor causal_mask(ComputeGraph& graph, const Tensor& x, const std::string& name) {
   detail::require_rank(name, "input", x, 4, "[batch, heads, rows, columns]");
   detail::require_floating_point(name, "the input", x);
-  detail::require_at_least(name, "columns minus rows", x.shape[3] - x.shape[2], 0);
+  detail::require_number(name, "columns minus rows", x.shape[3] - x.shape[2], 0);
   return graph.compute(name, detail::axes_over(x.shape), [&](auto i) {
     return select(index_value(i[3]) <= index_value(i[2] + (x.shape[3] - x.shape[2])), x(i[0], i[1], i[2], i[3]),
                   Expr(-1e30));

@@ -56,12 +56,13 @@ void require_rank(std::string_view who, std::string_view operand, const Tensor& 
 void require_extent(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t expected,
                     std::string_view remedy);
 
-void require_at_least(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t least);
+/// Throws unless `actual` is from `least` to 2^31, so that no product of two such numbers overflows.
+void require_number(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t least);
 
-/// Throws unless each extent, named as its member of a shape, is at least 1.
+/// Throws unless each extent, named as its member of a shape, is from 1 to 2^31.
 inline void require_extents(std::string_view who,
                             std::initializer_list<std::pair<std::string_view, std::int64_t>> extents) {
-  for (const auto& [what, extent] : extents) require_at_least(who, what, extent, 1);
+  for (const auto& [what, extent] : extents) require_number(who, what, extent, 1);
 }
 
 void require_same_type(std::string_view who, const Tensor& a, const Tensor& b);
@@ -130,10 +131,12 @@ TUNEWRIGHT_INLINE void require_extent(std::string_view who, std::string_view wha
                   std::string(remedy));
 }
 
-TUNEWRIGHT_INLINE void require_at_least(std::string_view who, std::string_view what, std::int64_t actual,
-                                        std::int64_t least) {
-  if (actual >= least) return;
-  refuse(who, std::string(what) + " is " + std::to_string(actual) + "; give at least " + std::to_string(least));
+TUNEWRIGHT_INLINE void require_number(std::string_view who, std::string_view what, std::int64_t actual,
+                                      std::int64_t least) {
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  if (actual >= least && actual <= most) return;
+  refuse(who, std::string(what) + " is " + std::to_string(actual) + "; give at " +
+                  (actual < least ? "least " + std::to_string(least) : "most " + std::to_string(most)));
 }
 
 TUNEWRIGHT_INLINE void require_same_type(std::string_view who, const Tensor& a, const Tensor& b) {
@@ -160,7 +163,7 @@ TUNEWRIGHT_INLINE ScalarType accumulator_for(std::string_view who, const Tensor&
   if (!is_byte(a) || !is_byte(b)) require_same_type(who, a, b);
   const ScalarType operands = common_type(a.type, b.type);
   const ScalarType accumulator = wanted.value_or(accumulator_type(operands));
-  if (common_type(operands, accumulator) != accumulator) {
+  if (!holds(accumulator, operands)) {
     refuse(who, "products of " + std::string(name(a.type)) + " and " + std::string(name(b.type)) +
                     " cannot be summed in " + std::string(name(accumulator)) + ", which does not hold their values; " +
                     "ask for " + std::string(name(accumulator_type(operands))));

@@ -40,7 +40,7 @@ Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Co
   detail::require_rank(options.name, "input", x, D + 2, dims.text());
   detail::require_rank(options.name, "weight", weight, D + 2, last ? "[k.., ci/groups, co]" : "[co, ci/groups, k..]");
   const ScalarType accumulator = detail::accumulator_for(options.name, x, weight, options.accumulator);
-  detail::require_at_least(options.name, "groups", options.groups, 1);
+  detail::require_number(options.name, "groups", options.groups, 1);
   const std::int64_t ci = x.shape[dims.channel()];
   const std::int64_t co = weight.shape[last ? D + 1 : 0];
   if (ci % options.groups != 0 || co % options.groups != 0) {
@@ -136,11 +136,11 @@ TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> conv2d_graph(const Conv2dS
                                      {"out_channels", s.out_channels},
                                      {"kernel height", s.kernel[0]},
                                      {"kernel width", s.kernel[1]}});
-  detail::require_at_least("conv2d", "groups", s.groups, 1);
+  detail::require_number("conv2d", "groups", s.groups, 1);
   auto graph = std::make_shared<ComputeGraph>();
   const detail::ImageDimensions<2> dims{s.layout};
   const std::int64_t ci_group = s.in_channels / s.groups;
-  detail::require_at_least("conv2d", "in_channels / groups", ci_group, 1);
+  detail::require_number("conv2d", "in_channels / groups", ci_group, 1);
   using Shape = std::vector<std::int64_t>;
   const Tensor x =
       graph->input("data", dims.arrange<std::int64_t>(s.batch, {s.height, s.width}, s.in_channels), s.type);

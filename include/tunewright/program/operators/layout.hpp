@@ -126,9 +126,9 @@ TUNEWRIGHT_INLINE bool is_reshape(const ComputeGraph& graph, TensorId id) {
 
 TUNEWRIGHT_INLINE Tensor slice(ComputeGraph& graph, const Tensor& x, const SliceRange& range, const std::string& name) {
   const std::size_t along = detail::dimension(name, range.dimension, x.shape.size());
-  detail::require_at_least(name, "begin", range.begin, 0);
-  detail::require_at_least(name, "extent", range.extent, 1);
-  detail::require_at_least(name, "step", range.step, 1);
+  detail::require_number(name, "begin", range.begin, 0);
+  detail::require_number(name, "extent", range.extent, 1);
+  detail::require_number(name, "step", range.step, 1);
   if (range.begin >= x.shape[along] || (range.extent - 1) > (x.shape[along] - 1 - range.begin) / range.step) {
     detail::refuse(name, std::to_string(range.extent) + " elements from " + std::to_string(range.begin) + ", " +
                              std::to_string(range.step) + " apart, reach beyond the " + std::to_string(x.shape[along]) +

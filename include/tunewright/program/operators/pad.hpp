@@ -66,8 +66,8 @@ TUNEWRIGHT_INLINE Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOpti
   std::vector<Axis> axes = detail::axes_over(x.shape);
   bool unchanged = true;
   for (std::size_t d = 0; d < rank; ++d) {
-    detail::require_at_least(options.name, "padding before dimension " + std::to_string(d), options.before[d], 0);
-    detail::require_at_least(options.name, "padding after dimension " + std::to_string(d), options.after[d], 0);
+    detail::require_number(options.name, "padding before dimension " + std::to_string(d), options.before[d], 0);
+    detail::require_number(options.name, "padding after dimension " + std::to_string(d), options.after[d], 0);
     axes[d].extent += options.before[d] + options.after[d];
     unchanged = unchanged && axes[d].extent == x.shape[d];
   }

@@ -82,8 +82,8 @@ TUNEWRIGHT_INLINE PoolWindows pool_windows(const Tensor& x, const Pool2dOptions&
   for (std::size_t d = 0; d < 2; ++d) {
     plan.windows[d] = {options.kernel[d], options.stride[d], options.padding[d], 1};
     image.push_back({names[d], plan.windows[d].positions(options.name, names[d], x.shape[dims.image(d)])});
-    require_at_least(options.name, "kernel minus padding of dimension " + names[d],
-                     options.kernel[d] - options.padding[d], 1);
+    require_number(options.name, "kernel minus padding of dimension " + names[d],
+                   options.kernel[d] - options.padding[d], 1);
     plan.taps.push_back({"r" + names[d], options.kernel[d]});
   }
   plan.spatial = dims.arrange<Axis>({"n", x.shape[0]}, image, {"c", x.shape[dims.channel()]});

@@ -59,15 +59,16 @@ TUNEWRIGHT_INLINE Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x,
     const std::int64_t kernel = weight.shape[last ? d : d + 2];
     const std::int64_t extent = x.shape[dims.image(d)];
     const std::string where = " of dimension " + names[d];
-    detail::require_at_least(options.name, "stride" + where, options.stride[d], 1);
-    detail::require_at_least(options.name, "padding" + where, options.padding[d], 0);
-    detail::require_at_least(options.name, "kernel minus padding" + where, kernel - options.padding[d], 1);
-    detail::require_at_least(options.name, "output padding" + where, options.output_padding[d], 0);
-    detail::require_at_least(options.name, "stride minus output padding" + where,
-                             options.stride[d] - options.output_padding[d], 1);
+    detail::require_number(options.name, "extent" + where, extent, 1);
+    detail::require_number(options.name, "stride" + where, options.stride[d], 1);
+    detail::require_number(options.name, "padding" + where, options.padding[d], 0);
+    detail::require_number(options.name, "kernel minus padding" + where, kernel - options.padding[d], 1);
+    detail::require_number(options.name, "output padding" + where, options.output_padding[d], 0);
+    detail::require_number(options.name, "stride minus output padding" + where,
+                           options.stride[d] - options.output_padding[d], 1);
     const std::int64_t result =
         (extent - 1) * options.stride[d] - 2 * options.padding[d] + kernel + options.output_padding[d];
-    detail::require_at_least(options.name, "extent of the result" + where, result, 1);
+    detail::require_number(options.name, "extent of the result" + where, result, 1);
     before[d] = kernel - 1 - options.padding[d];
     spread_image.push_back({names[d], result + kernel - 1});
     image.push_back({names[d], result});

@@ -72,10 +72,10 @@ namespace tunewright::program::operators::detail {
 TUNEWRIGHT_INLINE std::int64_t Window::positions(std::string_view who, std::string_view dimension,
                                                  std::int64_t extent) const {
   const std::string where = " of dimension " + std::string(dimension);
-  require_at_least(who, "kernel" + where, kernel, 1);
-  require_at_least(who, "stride" + where, stride, 1);
-  require_at_least(who, "dilation" + where, dilation, 1);
-  require_at_least(who, "padding" + where, padding, 0);
+  require_number(who, "kernel" + where, kernel, 1);
+  require_number(who, "stride" + where, stride, 1);
+  require_number(who, "dilation" + where, dilation, 1);
+  require_number(who, "padding" + where, padding, 0);
   if (extent + 2 * padding < span()) {
     refuse(who, "a window spanning " + std::to_string(span()) + " elements does not fit into the " +
                     std::to_string(extent) + " + 2*" + std::to_string(padding) + where +

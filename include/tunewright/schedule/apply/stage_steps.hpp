@@ -52,12 +52,14 @@ inline void require_untouched(const Stage& stage, std::string_view what) {
   }
 }
 
-/// For steps that give a stage new loops: reorders, annotations and instructions of the old ones would be lost.
-inline void require_plain_loops(const Stage& stage, std::string_view what) {
-  require_untouched(stage, what);
+/// For steps that give a stage new loops in place of the first `count`: reorders of these, annotations and instructions
+/// would be lost.
+inline void require_plain_loops(const Stage& stage, std::size_t count, std::string_view what) {
+  bool in_order = true;
+  for (IterId axis = 0; axis < count; ++axis) in_order = in_order && stage.order[axis] == axis;
   const bool annotated = std::any_of(stage.iterators.begin(), stage.iterators.end(),
                                      [](const Iterator& i) { return i.annotation != LoopKind::Serial; });
-  if (annotated || stage.tensorized.intrinsic != nullptr || !std::is_sorted(stage.order.begin(), stage.order.end())) {
+  if (annotated || stage.tensorized.intrinsic != nullptr || !in_order) {
     throw ScheduleError(ScheduleFault::AlreadyScheduled,
                         std::string(what) + " of '" + stage.op->name +
                             "' gives it new loops without its reorders, annotations and instructions; it must come "
@@ -67,7 +69,8 @@ inline void require_plain_loops(const Stage& stage, std::string_view what) {
 
 inline void apply_step(State& state, const CacheWrite& s) {
   Stage& stage = computed_stage(state, s.stage);
-  require_plain_loops(stage, "cache_write");
+  require_untouched(stage, "cache_write");
+  require_plain_loops(stage, stage.order.size(), "cache_write");
   Operator cached = *stage.op;
   cached.name += "." + std::string(schedule::name(s.scope));
   const std::shared_ptr<const Operator> original = stage.op;
@@ -109,7 +112,8 @@ inline void apply_step(State& state, const MergeAxes&) {
 
 inline void apply_step(State& state, const PermuteAxes& s) {
   Stage& stage = computed_stage(state, s.stage);
-  require_plain_loops(stage, "permute_axes");
+  require_untouched(stage, "permute_axes");
+  require_plain_loops(stage, stage.order.size(), "permute_axes");
   const std::shared_ptr<const Operator> op = stage.op;
   const std::size_t rank = op->rank();
   if (!names_each_once(s.axes, rank)) {
@@ -199,6 +203,7 @@ inline void apply_step(State& state, const Rfactor& s) {
     }
     value[a] = IndexExpr::variable(a);
   }
+  require_plain_loops(stage, rank, "rfactor");
   add_axis(s.iter, AxisKind::Spatial);
   for (const IterId iter : stage.order) {
     if (stage.iterators[iter].kind == AxisKind::Reduction && iter != s.iter) add_axis(iter, AxisKind::Reduction);

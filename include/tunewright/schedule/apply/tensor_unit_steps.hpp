@@ -17,15 +17,6 @@
 /// Semantics of steps that map products to tensor units.
 namespace tunewright::schedule::detail {
 
-/// Number of stages that read `tensor`.
-inline std::ptrdiff_t readers_of(const State& state, TensorId tensor) {
-  return std::count_if(state.stages.begin(), state.stages.end(), [tensor](const Stage& stage) {
-    if (stage.is_source()) return false;
-    const std::vector<program::Reads> reads = program::reads_of(*stage.op);
-    return std::any_of(reads.begin(), reads.end(), [tensor](const program::Reads& r) { return r.tensor == tensor; });
-  });
-}
-
 /// Extends the operand of `read` to all indices that `reader` reads once its axes have grown to those of `padded`. What
 /// lies beyond the operand, or beyond the terms of `reader`, is zero.
 inline void pad_operand(State& state, const Operator& reader, const Operator& padded, const program::ExprNode& read) {
@@ -45,7 +36,7 @@ inline void pad_operand(State& state, const Operator& reader, const Operator& pa
     if (const auto axis = read.indices[d].as_variable(); axis && reader.axes[*axis].kind == AxisKind::Reduction)
       kept = std::min(kept, reader.axes[*axis].extent);
     if (reach <= kept) continue;
-    if (kept < larger.axes[d].extent && readers_of(state, read.tensor) > 1) {
+    if (kept < larger.axes[d].extent && state.readers_of(read.tensor).size() > 1) {
       throw ScheduleError(ScheduleFault::Unsupported, "'" + operand.op->name +
                                                           "' is longer than the sum and has other readers, which "
                                                           "would find zeros in it; cache_read it first");

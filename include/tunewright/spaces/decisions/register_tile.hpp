@@ -227,7 +227,8 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
   }
   std::vector<std::vector<std::int64_t>> best(splits.size());
   double most = -1;
-  const bool in_streams = rng.split(0).uniform() < streams_share;  // split, so that other draws do not change
+  Rng apart = rng;  // other draws do not depend on this one
+  const bool in_streams = Rng(apart()).uniform() < streams_share;
   std::vector<Split*> order = splits;
   for (unsigned i = 0; i < (stages.empty() ? 1 : register_tile_draws); ++i) {
     rng.shuffle(std::span(order));

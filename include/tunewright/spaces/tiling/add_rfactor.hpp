@@ -83,13 +83,8 @@ TUNEWRIGHT_INLINE Derivation AddRfactor::factored(Derivation d, TensorId id, con
     finish_final(d, id);
   }
   // partial: [spatial.., lanes | rest]; the lanes become the innermost loop.
-  const Stage& stage = s.state().stages[partial];
-  const auto lane = static_cast<IterId>(stage.op->rank() - 1);
-  std::vector<IterId> order = stage.order;
-  order.erase(std::find(order.begin(), order.end(), lane));
-  order.push_back(lane);
-  s.reorder(partial, order);
-  s.vectorize(partial, lane);
+  const auto lane = static_cast<IterId>(s.state().stages[partial].op->rank() - 1);
+  vectorize_innermost(s, partial, lane);
   std::vector<IterId> outer;
   for (IterId axis = 0; axis < lane; ++axis) outer.push_back(axis);
   if (!outer.empty()) s.parallel(partial, s.choose_fuse(partial, outer));

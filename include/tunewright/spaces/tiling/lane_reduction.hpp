@@ -148,12 +148,7 @@ TUNEWRIGHT_INLINE void ReduceInLanes::arrange_operands(ScheduleBuilder& s, Tenso
     std::vector<Location> choices{{Location::Kind::At, at.stage, s.loops(at.stage).front()}};
     if (contiguous) choices.insert(choices.begin(), {Location::Kind::Inline, 0, 0});
     s.choose_location(copy, std::move(choices));
-    const std::vector<IterId> parts = s.split(copy, terms, {lanes});
-    std::vector<IterId> order = s.loops(copy);
-    order.erase(std::find(order.begin(), order.end(), parts[1]));
-    order.push_back(parts[1]);
-    s.reorder(copy, order);
-    s.vectorize(copy, parts[1]);
+    vectorize_innermost(s, copy, s.split(copy, terms, {lanes})[1]);
     s.pack(copy, partial);
   }
 }

@@ -64,12 +64,16 @@ enum class Answer : std::uint8_t {
 /// Stages that read `id`, directly or through inlined stages, in topological order.
 [[nodiscard]] std::vector<TensorId> readers(const State& state, TensorId id);
 
+/// Whether `id` may be inlined into its readers as far as size goes: none of them gets more than half of the terms that
+/// lowering accepts. A stage that is read twice is there twice, so terms may double from reader to reader.
+[[nodiscard]] bool fits_in_readers(const State& state, TensorId id);
+
 /// Whether a stage is neither an output nor a cache.
 [[nodiscard]] inline bool may_disappear(const State& state, TensorId id) {
   return !readers(state, id).empty() && id < state.graph->size();
 }
 
-/// The only reader of `id` if it has the same shape and reads point by point (also through inlined elementwise stages);
+/// The only reader of `id` if it has the same shape and reads point by point, on every way through inlined stages;
 /// otherwise `id`.
 [[nodiscard]] TensorId elementwise_reader(const State& state, TensorId id);
 
@@ -95,7 +99,7 @@ struct PointReader {
 [[nodiscard]] bool is_reused(const program::Operator& op, const std::vector<program::IndexExpr>& access);
 
 /// The number of leading axes that the loops of stage `first` and its (indirect) reader `last` can share: the minimum
-/// over all paths from one to the other (see `program::num_common_outer_axes`).
+/// over all paths from one to the other (see `program::num_common_outer_axes`); zero if there is none.
 [[nodiscard]] std::size_t common_outer_axes(const State& state, TensorId first, TensorId last);
 
 /// Whether a tiled stage further up will be computed inside `id` (see `MultiLevelTilingWithFusion`): every stage
@@ -145,7 +149,6 @@ struct PointReader {
 
 #if TUNEWRIGHT_DEFINES(spaces)
 
-#include "tunewright/core/order.hpp"
 #include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/program/analysis.hpp"
 
@@ -153,44 +156,59 @@ namespace tunewright::spaces::tiling {
 
 TUNEWRIGHT_INLINE std::vector<TensorId> readers(const State& state, TensorId id) {
   std::vector<TensorId> found;
-  for (const TensorId other : state.order) {
-    const Stage& stage = state.stages[other];
+  std::vector<bool> carries(state.stages.size());  // `id`, and the inlined stages that are computed from it
+  carries[id] = true;
+  for (std::size_t place = place_of(state, id) + 1; place < state.order.size(); ++place) {
+    const Stage& stage = state.stages[state.order[place]];
     if (stage.is_source()) continue;
     bool reads = false;
     program::visit(stage.op->body, [&](const program::ExprNode& node) {
-      reads = reads || (node.op == program::Op::Load && node.tensor == id);
+      reads = reads || (node.op == program::Op::Load && carries[node.tensor]);
     });
     if (!reads) continue;
-    if (stage.location.kind == Location::Kind::Inline) {
-      for (const TensorId further : readers(state, other)) found.push_back(further);
-    } else {
-      found.push_back(other);
-    }
+    if (stage.location.kind == Location::Kind::Inline)
+      carries[state.order[place]] = true;
+    else
+      found.push_back(state.order[place]);
   }
-  sort_few(found, [&](TensorId a, TensorId b) { return place_of(state, a) < place_of(state, b); });
-  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
+}
+
+TUNEWRIGHT_INLINE bool fits_in_readers(const State& state, TensorId id) {
+  constexpr std::size_t too_many = schedule::detail::max_body / 2 + 1;
+  std::vector<std::size_t> terms(state.stages.size());  // with all that is inlined, counted up to `too_many`
+  std::vector<bool> carries(state.stages.size());       // as in `readers`
+  carries[id] = true;
+  for (const TensorId at : state.order) {
+    const Stage& stage = state.stages[at];
+    if (stage.is_source()) continue;
+    terms[at] = program::size_of(stage.op->body);
+    program::visit(stage.op->body, [&](const program::ExprNode& node) {
+      if (node.op != program::Op::Load) return;
+      if (node.tensor != id && state.stages[node.tensor].location.kind != Location::Kind::Inline) return;
+      carries[at] = carries[at] || carries[node.tensor];
+      terms[at] += terms[node.tensor];
+    });
+    terms[at] = std::min(terms[at], too_many);
+    if (carries[at] && terms[at] == too_many) return false;
+  }
+  return true;
 }
 
 TUNEWRIGHT_INLINE TensorId elementwise_reader(const State& state, TensorId id) {
   const std::vector<TensorId> all = readers(state, id);
-  if (all.size() != 1) return id;
-  const program::Operator& reader = *state.stages[all[0]].op;
-  const program::Operator& own = *state.stages[id].op;
-  if (reader.has_reduction() || reader.shape() != own.shape()) return id;
-  // Follows the chain of inlined stages from `id` to the reader; each must be elementwise.
-  TensorId at = id;
-  while (at != all[0]) {
-    TensorId next = at;
-    for (const TensorId other : state.order) {
-      const Stage& stage = state.stages[other];
-      if (stage.is_source()) continue;
-      for (const program::Reads& reads : program::reads_of(*stage.op)) {
-        if (reads.tensor == at) next = other;
-      }
+  if (all.size() != 1 || state.stages[all[0]].op->has_reduction()) return id;
+  std::vector<bool> carries(state.stages.size());  // as in `readers`
+  carries[id] = true;
+  for (std::size_t place = place_of(state, id) + 1; place <= place_of(state, all[0]); ++place) {
+    const TensorId at = state.order[place];
+    if (state.stages[at].is_source()) continue;
+    const program::Operator& op = *state.stages[at].op;
+    for (const program::Reads& reads : program::reads_of(op)) {
+      if (!carries[reads.tensor]) continue;
+      if (!program::reads_elementwise(op, *state.stages[reads.tensor].op, reads.tensor)) return id;
+      carries[at] = true;
     }
-    if (next == at || !program::reads_elementwise(*state.stages[next].op, *state.stages[at].op, at)) return id;
-    at = next;
   }
   return all[0];
 }
@@ -201,19 +219,13 @@ TUNEWRIGHT_INLINE std::optional<PointReader> point_reader(const State& state, Te
     for (IterId axis = 0; axis < state.stages[id].op->rank(); ++axis) found.axes.push_back(axis);
     return found;
   }
-  for (const TensorId other : state.order) {
-    const Stage& stage = state.stages[other];
-    if (stage.is_source()) continue;
-    for (const program::Reads& reads : program::reads_of(*stage.op)) {
-      if (reads.tensor != id) continue;
-      if (found.stage != id || stage.op->body->op != program::Op::Load || stage.op->has_reduction())
-        return std::nullopt;
-      found.stage = other;
-    }
-  }
-  if (found.stage == id) return std::nullopt;
+  const std::vector<TensorId> direct = state.readers_of(id);
+  if (direct.size() != 1) return std::nullopt;
+  found.stage = direct[0];
   const Stage& copy = state.stages[found.stage];
-  if (copy.op->rank() != state.stages[id].op->rank()) return std::nullopt;
+  if (copy.op->body->op != program::Op::Load || copy.op->has_reduction() ||
+      copy.op->rank() != state.stages[id].op->rank())
+    return std::nullopt;
   for (const program::IndexExpr& index : copy.op->body->indices) {
     const std::optional<program::Var> axis = index.as_variable();
     const std::int64_t extent = state.stages[id].op->axes[found.axes.size()].extent;
@@ -247,37 +259,26 @@ TUNEWRIGHT_INLINE bool is_reused(const program::Operator& op, const std::vector<
 }
 
 TUNEWRIGHT_INLINE std::size_t common_outer_axes(const State& state, TensorId first, TensorId last) {
-  const program::Operator& producer = *state.stages[first].op;
-  if (first == last) return producer.rank();
-  std::optional<std::size_t> common;
+  std::vector<std::optional<std::size_t>> common(state.stages.size());  // over all paths from `first`, if there are any
+  common[first] = state.stages[first].op->rank();
   for (std::size_t place = place_of(state, first) + 1; place <= place_of(state, last); ++place) {
-    const TensorId reader = state.order[place];
-    const program::Operator& op = *state.stages[reader].op;
-    const std::vector<program::Reads> all = program::reads_of(op);
-    if (std::none_of(all.begin(), all.end(), [&](const auto& reads) { return reads.tensor == first; })) continue;
-    const std::size_t rest = common_outer_axes(state, reader, last);
-    if (rest == 0) continue;  // leads elsewhere
-    const std::size_t here = std::min(rest, program::num_common_outer_axes(op, producer, first));
-    common = std::min(common.value_or(here), here);
+    const TensorId at = state.order[place];
+    if (state.stages[at].is_source()) continue;
+    const program::Operator& op = *state.stages[at].op;
+    for (const program::Reads& reads : program::reads_of(op)) {
+      if (!common[reads.tensor]) continue;
+      const std::size_t hop = program::num_common_outer_axes(op, *state.stages[reads.tensor].op, reads.tensor);
+      common[at] = std::min({common[at].value_or(hop), hop, *common[reads.tensor]});
+    }
   }
-  return common.value_or(0);
+  return common[last].value_or(0);
 }
 
 TUNEWRIGHT_INLINE bool awaits_fusion(const State& state, TensorId id) {
-  const auto direct_readers = [&](TensorId of) {
-    std::vector<TensorId> found;
-    for (const TensorId other : state.order) {
-      if (state.stages[other].is_source()) continue;
-      for (const program::Reads& reads : program::reads_of(*state.stages[other].op)) {
-        if (reads.tensor == of) found.push_back(other);
-      }
-    }
-    return found;
-  };
   for (TensorId tiled = 0; tiled < state.stages.size(); ++tiled) {
     if (state.stages[tiled].is_source() || !program::needs_multi_level_tiling(*state.stages[tiled].op)) continue;
     for (TensorId at = tiled;;) {
-      const std::vector<TensorId> next = direct_readers(at);
+      const std::vector<TensorId> next = state.readers_of(at);
       if (next.size() != 1 || state.stages[next[0]].op->has_reduction() ||
           !program::reads_elementwise(*state.stages[next[0]].op, *state.stages[at].op, at)) {
         break;

@@ -167,12 +167,7 @@ TUNEWRIGHT_INLINE TensorId ComputeInRow::reduce_row(ScheduleBuilder& s, TensorId
   const std::vector<IterId> parts = s.split(id, whole, {sums * lanes});
   const TensorId partial = s.rfactor(id, parts[1]);
   s.vectorize(id, static_cast<IterId>(s.state().stages[id].op->axes.size() - 1));
-  const auto lane = static_cast<IterId>(s.state().stages[partial].op->rank() - 1);
-  std::vector<IterId> order = s.loops(partial);
-  order.erase(std::find(order.begin(), order.end(), lane));
-  order.push_back(lane);
-  s.reorder(partial, order);
-  s.vectorize(partial, lane);
+  vectorize_innermost(s, partial, static_cast<IterId>(s.state().stages[partial].op->rank() - 1));
   s.choose_unroll_limit(partial, {0, 16, 64});
   return partial;
 }

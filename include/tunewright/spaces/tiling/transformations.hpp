@@ -35,6 +35,9 @@ std::vector<IterId> level(const std::vector<std::vector<IterId>>& parts, std::si
 /// The first `levels` levels of all axes, then what is left of each axis.
 std::vector<IterId> outer_levels_first(const std::vector<std::vector<IterId>>& parts, std::size_t levels);
 
+/// Makes a loop the innermost of its stage and vectorizes it.
+void vectorize_innermost(ScheduleBuilder& s, TensorId id, IterId iter);
+
 /// Schedules the copy of an operand. If the vectorized axis of the tile moves along the operand, it is stored panel by
 /// panel, in the order in which the tiles read it: its dimension along that axis follows the tiling. If that is not the
 /// last dimension, as in a transposed operand, the copy transposes it, so that strided elements are read once instead
@@ -119,6 +122,14 @@ TUNEWRIGHT_INLINE std::vector<IterId> outer_levels_first(const std::vector<std::
   for (const std::vector<IterId>& axis : parts)
     order.insert(order.end(), axis.begin() + static_cast<std::ptrdiff_t>(levels), axis.end());
   return order;
+}
+
+TUNEWRIGHT_INLINE void vectorize_innermost(ScheduleBuilder& s, TensorId id, IterId iter) {
+  std::vector<IterId> order = s.loops(id);
+  order.erase(std::find(order.begin(), order.end(), iter));
+  order.push_back(iter);
+  s.reorder(id, std::move(order));
+  s.vectorize(id, iter);
 }
 
 TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,

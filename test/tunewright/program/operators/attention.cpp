@@ -47,6 +47,8 @@ TEST_CASE("attention of tensors that do not fit together is refused") {
   CHECK_REFUSES("head_size of the key", op::attention_scores(g, x, {2, 2}, x, {2, 1}));
   CHECK_REFUSES("batch of the key is 2", op::attention_scores(g, x, {2, 2}, two, {2, 2}));
   CHECK_REFUSES("head_size is 0", op::attention_scores(g, x, {2, 0}, x, {2, 0}));
+  CHECK_REFUSES("number of heads is 4294967296; give at most",
+                op::attention_scores(g, x, {std::int64_t{1} << 32, std::int64_t{1} << 32}, x, {1, 1}));
   CHECK_REFUSES("begin of the heads is -1", op::attention_scores(g, x, {1, 1, -1}, x, {1, 1}));
   CHECK_REFUSES("query has shape", op::attention_scores(g, weight, {2, 2}, x, {2, 2}));
   CHECK_REFUSES("number of heads is 1", op::attention_values(g, weight, x, {1, 2}));

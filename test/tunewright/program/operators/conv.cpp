@@ -207,6 +207,11 @@ TEST_CASE("convolutions that do not fit are refused") {
   CHECK_REFUSES("kernel minus padding of dimension h is 0",
                 op::transposed_conv2d(g, x, weight(3, 6, 8), {.padding = 3}));
   CHECK_REFUSES("stride minus output padding", op::transposed_conv2d(g, x, weight(3, 6, 8), {.output_padding = 1}));
+  const std::int64_t huge = std::int64_t{1} << 62;  // whose products would overflow
+  CHECK_REFUSES("dilation of dimension h is 4611686018427387904; give at most 2147483648",
+                op::conv2d(g, x, weight(3, 6, 8), {.dilation = huge}));
+  CHECK_REFUSES("stride of dimension h is 4611686018427387904",
+                op::transposed_conv2d(g, x, weight(3, 6, 8), {.stride = huge}));
   CHECK_REFUSES("conv2d: height is 0; give at least 1", (void)op::conv2d_graph({.height = 0}));
   CHECK_REFUSES("conv2d: kernel width is 0", (void)op::conv2d_graph({.kernel = {1, 0}}));
   CHECK_REFUSES("conv2d: in_channels / groups is 0", (void)op::conv2d_graph({.in_channels = 2, .groups = 4}));

@@ -134,6 +134,8 @@ TEST_CASE("shapes that do not fit are refused") {
   CHECK_REFUSES("length of the bias is 3 but must be 2", op::bias_add(g, x, g.input("b", {3}), 0));
   CHECK_REFUSES("in the wrong order", op::clip(g, x, 1, 0));
   CHECK_REFUSES("padding after dimension 1 is -1", op::pad(g, x, {.before = {0, 0}, .after = {0, -1}}));
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  CHECK_REFUSES("give at most 2147483648", op::pad(g, x, {.before = {most, 0}, .after = {most, 0}}));
   CHECK_REFUSES("1 amounts before and 2 after", op::pad(g, x, {.before = {0}, .after = {0, 0}}));
   CHECK_REFUSES("shape [2, 3] has 6 elements but [4, 2] has 8", op::reshape(g, x, {4, 2}));
   CHECK_REFUSES("dimension 0 is given twice", op::transpose(g, x, {0, 0}));

@@ -83,6 +83,10 @@ TEST_CASE("products have the accumulator's type, whatever the elements have") {
       "float32",
       (void)type(ScalarType::Float16, {}, ScalarType::Int32));
   CHECK_REFUSES("ask for int32", (void)type(ScalarType::UInt8, ScalarType::Int8, ScalarType::Int8));
+  CHECK_REFUSES("ask for int32", (void)type(ScalarType::Int32, {}, ScalarType::Float16));
+  CHECK_REFUSES("ask for int64", (void)type(ScalarType::Int64, {}, ScalarType::Float32));
+  CHECK_REFUSES("ask for float32", (void)type(ScalarType::BFloat16, {}, ScalarType::Float16));
+  CHECK(type(ScalarType::Int32, {}, ScalarType::Float64) == ScalarType::Float64);
 }
 
 TEST_CASE("matrices that do not fit are refused") {
