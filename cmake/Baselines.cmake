@@ -66,7 +66,7 @@ if(TARGET Eigen3::Eigen AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(tunewright_eigen_options_avx512 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma)
   foreach(isa IN ITEMS sse42 avx2 avx512)
     set(module tunewright_eigen_${isa})
-    add_library(${module} MODULE "${PROJECT_SOURCE_DIR}/bench/eigen_kernels.cpp")
+    add_library(${module} MODULE EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/bench/eigen_kernels.cpp")
     target_compile_features(${module} PRIVATE cxx_std_20)
     # GCC 12 takes the undefined operands of its own AVX-512 intrinsics for uninitialised variables (GCC PR 105593).
     target_compile_options(${module} PRIVATE -O3 -DNDEBUG ${tunewright_eigen_options_${isa}}

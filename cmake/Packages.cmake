@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What CPack makes: one package for Debian and Ubuntu, libtunewright-dev, for all architectures, since nothing in it is
-# compiled. cmake/packaging/deb/create.sh makes and tests it.
+# compiled: TUNEWRIGHT_BUILD_TOOLS must be off. cmake/packaging/deb/create.sh makes and tests it.
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME libtunewright-dev)
@@ -26,7 +26,8 @@ include(GNUInstallDirs)
 # out of the sources they build.
 set(documents "${CMAKE_INSTALL_DATADIR}/doc/${CPACK_PACKAGE_NAME}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${documents}" COMPONENT package_documents EXCLUDE_FROM_ALL
-  PATTERN "quickstart*" EXCLUDE PATTERN CMakeLists.txt EXCLUDE)  # both need the build of this library
+  PATTERN "quickstart*" EXCLUDE PATTERN CMakeLists.txt EXCLUDE  # both need the build of this library
+  PATTERN "05_*" EXCLUDE PATTERN "06_*" EXCLUDE)  # both need recorded data
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${documents}" RENAME copyright
   COMPONENT package_documents EXCLUDE_FROM_ALL)
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${documents}" COMPONENT package_documents EXCLUDE_FROM_ALL)

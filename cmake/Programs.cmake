@@ -13,9 +13,11 @@ foreach(target IN LISTS TUNEWRIGHT_COMPILED_TARGETS)
   endif()
 endforeach()
 
-# The folder of recorded data, told to programs: compilers may shorten or replace the paths that __FILE__ gives.
+# The folder of recorded data, told to programs: compilers may shorten or replace the paths that __FILE__ gives. And the
+# compiler that tests call for C programs which use what is exported.
 add_library(tunewright_test_data INTERFACE)
-target_compile_definitions(tunewright_test_data INTERFACE "TUNEWRIGHT_TEST_DATA=\"${PROJECT_SOURCE_DIR}/test/data\"")
+target_compile_definitions(tunewright_test_data INTERFACE "TUNEWRIGHT_TEST_DATA=\"${PROJECT_SOURCE_DIR}/test/data\""
+  "TUNEWRIGHT_C_COMPILER=\"${CMAKE_C_COMPILER}\"")
 
 # Components that the sources need and that were not found; says so, because the program is then left out.
 function(tunewright_missing_components out what)

@@ -41,7 +41,7 @@ auto searches(const test::RecordedTask& source) {
                        [&source](std::uint64_t seed) { return test::searched_recorded<Recipe>(source, seed, 64, 8); });
 }
 
-TEST_CASE("BALTO's labels lead to faster configurations than others, and teach more than those that look best") {
+TEST_CASE("BALTO's labels lead to faster configurations than random ones, and teach more than those that look best") {
   const auto source = test::recorded_convolution("A100");
   const auto balto = searches<Balto>(source);
   const test::Runs<RecordedSearch> beside_random{balto, searches<RandomLabels>(source)},
@@ -49,9 +49,10 @@ TEST_CASE("BALTO's labels lead to faster configurations than others, and teach m
 
   const auto top5_random = beside_random.more(&RecordedSearch::top5);
   const auto best_random = beside_random.more(&RecordedSearch::best);
-  const auto best_unbiased = beside_unbiased.more(&RecordedSearch::best);
   const auto accuracy_best = beside_best.more(&RecordedSearch::accuracy);
-  // Not claimed: over whole spaces the model ranks worse than one of random labels.
+  // Not claimed: the bias is not told apart from none, and over whole spaces the model ranks worse than one of random
+  // labels.
+  const auto best_unbiased = beside_unbiased.more(&RecordedSearch::best);
   const auto accuracy_random = beside_random.more(&RecordedSearch::accuracy);
   CAPTURE(top5_random);
   CAPTURE(best_random);
@@ -60,7 +61,6 @@ TEST_CASE("BALTO's labels lead to faster configurations than others, and teach m
   CAPTURE(accuracy_random);
   CHECK(top5_random.idea_is_better());
   CHECK(best_random.idea_is_better());
-  CHECK(best_unbiased.idea_is_better());
   CHECK(accuracy_best.idea_is_better());
 }
 

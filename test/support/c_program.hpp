@@ -10,10 +10,13 @@
 
 namespace tunewright::test {
 
-[[nodiscard]] inline bool has_c_compiler() {
-  static const bool has = std::system("cc --version > /dev/null 2>&1") == 0;
-  return has;
+/// Runs a command of the shell in `folder`; whether it ended with success.
+[[nodiscard]] inline bool runs_in(const std::string& folder, const std::string& command) {
+  return std::system(("cd '" + folder + "' && " + command).c_str()) == 0;
 }
+
+/// The compiler that tests are configured with, for a command of the shell.
+inline const std::string c_compiler = "'" TUNEWRIGHT_C_COMPILER "'";
 
 /// A folder for main.c and what it is compiled with.
 class CProgram {
@@ -25,16 +28,15 @@ class CProgram {
   /// Compiles main.c with `linked`, files of the folder and options; whether that worked. `said` then has what the
   /// compiler says.
   [[nodiscard]] bool compiles(const std::string& linked = "", const std::string& options = "-std=c11") const {
-    return std::system(("cd " + path() + " && cc " + options + " -Wall -Wextra -Wpedantic -Werror -o program main.c " +
-                        linked + " > said 2>&1")
-                           .c_str()) == 0;
+    return runs_in(path(), c_compiler + " " + options + " -Wall -Wextra -Wpedantic -Werror -o program main.c " +
+                               linked + " > said 2>&1");
   }
   [[nodiscard]] std::string said() const {
     std::ifstream text(file("said"));
     return {std::istreambuf_iterator<char>(text), {}};
   }
   /// Whether what was compiled ends with success.
-  [[nodiscard]] bool succeeds() const { return std::system(file("program").c_str()) == 0; }
+  [[nodiscard]] bool succeeds() const { return runs_in(path(), "./program"); }
 
  private:
   support::TemporaryFolder folder_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect_output <expected file> <program> [argument...]
 //
-// Runs the program and compares its standard output with the file, line by line. `<...>` in an expected line stands for
+// Runs the program in a folder of its own, where nothing is left of earlier runs, and compares its standard output with
+// the file, line by line. `<...>` in an expected line stands for
 // any text within that line; an expected line that is `<...>` alone stands for any number of lines.
 #include <sys/wait.h>
 
@@ -13,6 +14,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "temporary_folder.hpp"
 
 namespace {
 
@@ -76,7 +79,8 @@ int main(int argc, char** argv) {
   }
   const std::string expected{std::istreambuf_iterator<char>(file), {}};
 
-  std::string command;
+  const support::TemporaryFolder folder;
+  std::string command = "cd " + quoted(folder.path()) + " && ";
   for (int i = 2; i < argc; ++i) command += quoted(argv[i]) + " ";
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) {

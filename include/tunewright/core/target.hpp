@@ -212,7 +212,7 @@ TUNEWRIGHT_INLINE unsigned Target::compute_capability(std::string_view architect
   if (!architecture.starts_with("sm_")) return 0;
   unsigned number = 0;
   for (const char c : architecture.substr(3)) {
-    if (c < '0' || c > '9') break;
+    if (c < '0' || c > '9' || number > 9999) break;
     number = 10 * number + static_cast<unsigned>(c - '0');
   }
   return number;

@@ -20,16 +20,16 @@ struct WorkerLoop {
 
 /// The work of one worker in one run for a statement that tensor instructions compute: integer counts.
 struct TensorWork {
-  double products = 0;             ///< multiplication instructions
-  double chained = 0;              ///< of these: length of the dependency chain of one accumulator
-  double lines_loaded = 0;         ///< of factors into tile registers, rows of 64 bytes
-  double sums_loaded = 0;          ///< lines, or vectors
-  double sums_stored = 0;          ///< lines, or vectors
-  double vectors_loaded = 0;       ///< of factors, and of copied data
-  double vectors_stored = 0;       ///< by copies
-  double shuffles = 0;             ///< to interleave vectors
-  double sign_operations = 0;      ///< flips and subtractions of vectors if both factors have the same signedness
-  double sign_products = 0;        ///< instructions that compute the correction for flips
+  double products = 0;         ///< multiplication instructions
+  double chained = 0;          ///< of these: length of the dependency chain of one accumulator
+  double lines_loaded = 0;     ///< of factors into tile registers, rows of 64 bytes
+  double sums_loaded = 0;      ///< lines, or vectors
+  double sums_stored = 0;      ///< lines, or vectors
+  double vectors_loaded = 0;   ///< of factors, and of copied data
+  double vectors_stored = 0;   ///< by copies
+  double shuffles = 0;         ///< to interleave vectors
+  double sign_operations = 0;  ///< flips of factors, and subtractions from sums, if both factors have a sign or none
+  double sign_products = 0;    ///< instructions that sum what is subtracted
   double widening_operations = 0;  ///< shifts and masks that make 16-bit integers of vectors of bytes
   double bodies = 0;               ///< evaluations of copies' bodies, each for a vector
 };
@@ -105,7 +105,9 @@ TUNEWRIGHT_INLINE TensorWork TensorWorkCount::rows() const {
   while (tile > 0 && is_straight(open_[tile - 1].kind)) --tile;
   const double runs = iterations(0, tile);
   const double sums = iterations(tile, first_, tensor_.moves_sums) * static_cast<double>(tensor_.vectors_of_sums);
-  const bool fit = sums + 2 <= static_cast<double>(registers_);
+  const bool flips = tensor_.row_widening == 0 && tensor_.intrinsic->k == 4 && tensor_.same_signs;
+  const double column_sums = flips ? iterations(tile, first_, tensor_.moves_sums & tensor_.moves_columns) : 0;
+  const bool fit = sums + column_sums + 2 <= static_cast<double>(registers_);
   const DepthSet all = ~DepthSet{0};
   const double row_loads = runs * iterations(tile, first_, fit ? tensor_.moves_rows : all);
   const double blocks = runs * iterations(tile, first_, fit ? tensor_.moves_columns : all);
@@ -118,13 +120,14 @@ TUNEWRIGHT_INLINE TensorWork TensorWorkCount::rows() const {
   if (tensor_.row_widening > 0) {
     work.widening_operations =
         row_loads * static_cast<double>(tensor_.row_widening) + blocks * static_cast<double>(tensor_.column_widening);
-  } else if (tensor_.intrinsic->k == 4 && tensor_.same_signs) {
-    work.sign_operations = work.products + row_loads;
-    work.sign_products = blocks;
   }
   std::size_t kept = tile;
   while (fit && kept > 0 && (tensor_.moves_sums >> (kept - 1) & 1U) == 0) --kept;
   work.sums_loaded = work.sums_stored = iterations(0, kept) * sums;
+  if (flips) {
+    work.sign_operations = row_loads + work.sums_stored;
+    work.sign_products = blocks;
+  }
   return work;
 }
 

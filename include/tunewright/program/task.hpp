@@ -27,6 +27,8 @@ namespace tunewright::program {
 
 #if TUNEWRIGHT_DEFINES(program)
 
+#include <cmath>
+
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/number_text.hpp"
 #include "tunewright/json/scanner.hpp"
@@ -40,9 +42,9 @@ TUNEWRIGHT_INLINE Task make_task(std::string name, std::shared_ptr<const Compute
   if (!graph || graph->outputs().empty()) {
     throw std::invalid_argument("task '" + name + "' computes nothing; give it a graph with at least one operator");
   }
-  if (!(weight > 0)) {
+  if (!(weight > 0) || !std::isfinite(weight)) {
     throw std::invalid_argument("task '" + name + "' has weight " + number_text(weight) +
-                                "; give the number of its occurrences, which is positive");
+                                "; give the number of its occurrences, which is positive and finite");
   }
   Task task;
   task.name = std::move(name);

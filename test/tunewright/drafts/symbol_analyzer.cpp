@@ -37,6 +37,7 @@ Target a100() { return gpu_target("A100"); }
 
 }  // namespace
 
+// The figures of this case and the next were worked out from the released code, apart from this library.
 TEST_CASE("worked latencies of the released form on an A100 of 40 GB") {
   const auto latency_ms = [](const loops::LoopNest& nest) { return 1e3 * released().latency_s(nest, a100()); };
   CHECK(latency_ms(product(1024, 1024, 1024, {1, 16, 2, 2}, {1, 16, 4, 1}, {4, 8})) ==

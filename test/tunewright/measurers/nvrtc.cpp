@@ -225,8 +225,10 @@ TEST_CASE("a process that uses CUDA can make measurers if it made one before") {
   // Whoever ended it.
   CHECK(holds_in_a_fresh_process([] {
     const Nvrtc first = on_paper();
-    ::kill(first.workers->sandbox(0).statistics().zygote_process, SIGKILL);
-    ::usleep(100'000);
+    const auto zygote = static_cast<id_t>(first.workers->sandbox(0).statistics().zygote_process);
+    ::kill(static_cast<pid_t>(zygote), SIGKILL);
+    siginfo_t ended{};
+    ::waitid(P_PID, zygote, &ended, WEXITED | WNOWAIT);
     return on_paper().available();
   }));
 }

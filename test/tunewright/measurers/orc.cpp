@@ -112,7 +112,7 @@ TEST_CASE("a batch comes back in order, with each fault its own") {
 TEST_CASE("more candidates than a turn, on one thread and on all") {
   for (const unsigned threads : {1U, 2U}) {
     OrcJit measurer = quick();
-    measurer.processors = std::vector<int>(threads, 0);  // also on a machine with one processor
+    measurer.processors = std::vector<int>(threads, host_processors().front());  // also on a machine with one processor
     measurer.turn = 3;
     const Task task = matmul_task(16, 16, 16, threads);
     const std::vector<LoopNest> programs(8, nest_of(task, LoopKind::Vectorized, LoopKind::Parallel));
@@ -213,7 +213,7 @@ TEST_CASE("kernels that are there already are measured like candidates") {
 
 TEST_CASE("a thread of the team that crashes or hangs costs one candidate") {
   OrcJit measurer = quick();
-  measurer.processors = {0, 0};  // two threads, also on a machine with one processor
+  measurer.processors = std::vector<int>(2, host_processors().front());  // also on a machine with one processor
   const double patience_seconds = measurer.protocol.run_timeout_seconds;
   const Task task = matmul_task(16, 16, 16, 2);
   const codegen::Kernel right = measurer.compile_kernel(task, nest_of(task, LoopKind::Serial, LoopKind::Parallel));

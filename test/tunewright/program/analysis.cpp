@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -193,7 +194,9 @@ TEST_CASE("tasks that compute nothing or count for nothing are refused") {
                        "task 't' computes nothing; give it a graph with at least one operator", std::invalid_argument);
   CHECK_THROWS_AS((void)make_task("t", std::make_shared<ComputeGraph>(), {}), std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)make_task("t", graph, {}, 0),
-                       "task 't' has weight 0; give the number of its occurrences, which is positive",
+                       "task 't' has weight 0; give the number of its occurrences, which is positive and finite",
                        std::invalid_argument);
+  for (const double weight : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    CHECK_THROWS_AS((void)make_task("t", graph, {}, weight), std::invalid_argument);
   CHECK_THROWS_AS((void)make_task("t", graph, {}, -1), std::invalid_argument);
 }

@@ -127,8 +127,9 @@ class LoopEmitter {
         return;
       }
       if (std::optional<AccumulatorTile> tile = register_tiles_.find(loop)) {
-        register_tiles_.open(*tile, fresh);
         statements_.use_registers(&*tile);
+        tile->shared_columns = tensors_.shared_columns(*tile);
+        register_tiles_.open(*tile, fresh);
         if (options_.prefetch_constants) prefetches_ = prefetcher_.find(*tile, open_);
         emit_guarded(loop);
         prefetches_.clear();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -77,10 +78,25 @@ class RegisterTileEmitter : EmissionParts {
   void open(AccumulatorTile& tile, bool fresh) {
     const loops::Statement& s = *tile.statement;
     const program::ScalarType type = nest_.buffers[s.target].type;
+    std::map<std::vector<std::int64_t>, llvm::AllocaInst*> column_sums;  // by what moves the columns
     for_each_element(context_, tile.loops, s, [&] {
       const Affine at = values_.affine(plan_.of(s).target.offset);
       llvm::Type* register_type = vector_of(numbers_.value_type(type), context_.lanes);
-      llvm::AllocaInst* slot = memory_.stack_slot(register_type, register_bytes(type) * context_.lanes);
+      const auto new_register = [&] {
+        return memory_.stack_slot(register_type, register_bytes(type) * context_.lanes);
+      };
+      llvm::AllocaInst* slot = new_register();
+      if (tile.shared_columns != nullptr) {
+        std::vector<std::int64_t> columns;
+        for (const loops::Loop* loop : tile.loops)
+          if (tile.shared_columns->uses(loop->var)) columns.push_back(context_.bindings[loop->var].constant);
+        const auto [sum, is_new] = column_sums.try_emplace(std::move(columns), nullptr);
+        if (is_new) {
+          sum->second = new_register();
+          builder_.CreateStore(llvm::Constant::getNullValue(register_type), sum->second);
+        }
+        tile.column_sums[{at.constant, context_.lanes}] = {sum->second, is_new};
+      }
       tile.registers[{at.constant, context_.lanes}] = slot;
       llvm::Value* initial = values_.widen(expressions_.identity(s.op->combiner, type));
       if (!fresh && !tile.partial) {
@@ -106,6 +122,10 @@ class RegisterTileEmitter : EmissionParts {
       statements_.branch_on(c.uniform, [&] {
         llvm::AllocaInst* slot = tile.registers.at({at.constant, context_.lanes});
         llvm::Value* value = builder_.CreateLoad(slot->getAllocatedType(), slot);
+        if (tile.shared_columns != nullptr) {
+          llvm::AllocaInst* sum = tile.column_sums.at({at.constant, context_.lanes}).slot;
+          value = builder_.CreateSub(value, builder_.CreateLoad(sum->getAllocatedType(), sum));
+        }
         if (tile.partial) {
           if (is_vector(value)) value = expressions_.across_lanes(s.op->combiner, type, value);
           const bool first = written.insert(at.constant).second;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,12 @@
 /// Statements in LLVM IR, under their guards. Their targets are in memory or, during reductions, in registers.
 namespace tunewright::codegen::llvm_backend {
 
+/// The sum of a factor that all rows of a tile share, see `TensorEmitter::shared_columns`.
+struct ColumnSum {
+  llvm::AllocaInst* slot = nullptr;
+  bool is_added_here = false;  ///< by this register's products, for all registers of the same columns
+};
+
 /// Elements of a target that are in registers across reduction loops; key: the offset relative to the first element,
 /// and the number of lanes.
 struct AccumulatorTile {
@@ -19,6 +26,8 @@ struct AccumulatorTile {
   std::vector<const loops::Loop*> loops;  ///< around the statement, outermost first
   bool partial = false;  ///< a vectorised loop reduces: several registers are combined into one element
   std::map<std::pair<std::int64_t, unsigned>, llvm::AllocaInst*> registers;
+  const loops::IndexExpr* shared_columns = nullptr;  ///< offset of the factor whose sums are kept beside the registers
+  std::map<std::pair<std::int64_t, unsigned>, ColumnSum> column_sums;  ///< of the registers
 };
 
 /// Conditions of a statement at the current bindings.
@@ -42,6 +51,10 @@ class StatementEmitter : EmissionParts {
   /// The register of the elements to which an update adds, at the current bindings.
   [[nodiscard]] llvm::AllocaInst* register_at(const Affine& at) const {
     return tile_->registers.at({at.constant, context_.lanes});
+  }
+  /// The sum of their columns; null where none is kept.
+  [[nodiscard]] const ColumnSum* column_sum_at(const Affine& at) const {
+    return tile_->shared_columns == nullptr ? nullptr : &tile_->column_sums.at({at.constant, context_.lanes});
   }
 
   void emit(const loops::Statement& s) {
@@ -153,6 +166,7 @@ class StatementEmitter : EmissionParts {
         value = builder_.CreateSelect(c.lanes, value, values_.widen(expressions_.identity(combiner, type)));
     }
     if (in_tile) {
+      if (tile_->shared_columns != nullptr) throw std::logic_error("an instruction was expected for this statement");
       llvm::AllocaInst* slot = register_at(at);
       llvm::Value* sum = builder_.CreateLoad(slot->getAllocatedType(), slot);
       builder_.CreateStore(expressions_.combine(combiner, type, sum, value), slot);

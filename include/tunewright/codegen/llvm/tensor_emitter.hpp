@@ -44,6 +44,25 @@ class TensorEmitter : EmissionParts {
     return true;
   }
 
+  /// The offset of the factor that all rows of an open tile share, if its products can leave out what the flipped bits
+  /// of the other factor add (see `dot_of_bytes`) until the tile is closed; otherwise null. The same statements then
+  /// compute all rows: none may be skipped, as at the border of an image.
+  [[nodiscard]] const loops::IndexExpr* shared_columns(const AccumulatorTile& tile) const {
+    const loops::Statement& s = *tile.statement;
+    const StatementPlan& plan = plan_.of(s);
+    const auto loop = std::find_if(tile.loops.begin(), tile.loops.end(),
+                                   [this](const loops::Loop* l) { return plan_.has_instruction(*l); });
+    if (tile.partial || loop == tile.loops.end() || (*loop)->intrinsic->unit != TensorUnit::Avx512Vnni) return nullptr;
+    const std::optional<RowProduct> product = row_product(**loop);
+    if (!product || product->row->type != product->columns->type) return nullptr;
+    for (std::size_t g = 0; g < s.guards.size(); ++g) {
+      const bool is_clamped = product->clamp && plan.clamp_variables[g] != no_variable;
+      const bool is_of_term = s.guards[g].axis != loops::Guard::padding && !plan.guards_target[g];
+      if (!is_clamped && !is_of_term && !context_.is_satisfied(s.guards[g])) return nullptr;
+    }
+    return &access(*product, product->columns).offset;
+  }
+
   /// Stores a copy of columns in the order in which an instruction reads them: the elements of a column that meet in
   /// one product are adjacent and have 32 bits together; those of the next column follow. Returns false, without
   /// emitting anything, if `loop` does something else or guards cut it.
@@ -160,7 +179,16 @@ class TensorEmitter : EmissionParts {
         default: return dot_of_bytes(sum, a, p.row->type, b, p.columns->type);
       }
     };
-    if (statements_.uses_registers_for(s)) {
+    const ColumnSum* kept = statements_.uses_registers_for(s) ? statements_.column_sum_at(at) : nullptr;
+    if (kept != nullptr) {
+      const bool has_sign = p.row->type == program::ScalarType::Int8;
+      const auto update = [&](llvm::AllocaInst* slot, llvm::Value* row) {
+        llvm::Value* sum = builder_.CreateLoad(slot->getAllocatedType(), slot);
+        builder_.CreateStore(has_sign ? dot(sum, row, b) : dot(sum, b, row), slot);
+      };
+      update(statements_.register_at(at), builder_.CreateXor(a, sign_bits()));
+      if (kept->is_added_here) update(kept->slot, sign_bits());
+    } else if (statements_.uses_registers_for(s)) {
       llvm::AllocaInst* slot = statements_.register_at(at);
       builder_.CreateStore(add(builder_.CreateLoad(slot->getAllocatedType(), slot)), slot);
     } else {
@@ -189,7 +217,6 @@ class TensorEmitter : EmissionParts {
   [[nodiscard]] llvm::Type* words(std::int64_t count) {
     return llvm::FixedVectorType::get(builder_.getInt32Ty(), static_cast<unsigned>(count));
   }
-  [[nodiscard]] llvm::Value* word_splat(std::uint32_t value) { return llvm::ConstantInt::get(words(16), value); }
 
   [[nodiscard]] llvm::Value* load_bits_at(const Access& access, llvm::Type* type) {
     return memory_.load_bits(access.buffer, values_.affine(access.offset), type);
@@ -230,24 +257,24 @@ class TensorEmitter : EmissionParts {
                                     {sum, builder_.CreateBitCast(a, pairs), builder_.CreateBitCast(b, pairs)});
   }
 
+  [[nodiscard]] llvm::Value* dot(llvm::Value* onto, llvm::Value* without_sign, llvm::Value* with_sign) {
+    return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {}, {onto, without_sign, with_sign});
+  }
+  /// The first bit of each byte: 128 without, -128 with a sign.
+  [[nodiscard]] llvm::Value* sign_bits() { return llvm::ConstantInt::get(words(16), 0x80808080U); }
+
   /// The instruction multiplies unsigned by signed bytes. Flipping the first bit adds 128 to a signed byte, or
-  /// subtracts it from an unsigned one; 128 times the sum of the other factor corrects that, and is the same for every
-  /// row.
+  /// subtracts it from an unsigned one, and so as many times the sum of the other factor to the product, which is the
+  /// same for every row.
   [[nodiscard]] llvm::Value* dot_of_bytes(llvm::Value* sum, llvm::Value* a, program::ScalarType a_type, llvm::Value* b,
                                           program::ScalarType b_type) {
-    const auto dot = [&](llvm::Value* onto, llvm::Value* without_sign, llvm::Value* with_sign) {
-      return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {}, {onto, without_sign, with_sign});
-    };
     const bool a_signed = a_type == program::ScalarType::Int8;
     const bool b_signed = b_type == program::ScalarType::Int8;
     if (a_signed != b_signed) return a_signed ? dot(sum, b, a) : dot(sum, a, b);
-    llvm::Value* flipped = builder_.CreateXor(a, word_splat(0x80808080U));
-    if (a_signed) {
-      llvm::Value* excess = dot(word_splat(0), word_splat(0x80808080U), b);
-      return builder_.CreateSub(dot(sum, flipped, b), excess);
-    }
-    llvm::Value* missing = builder_.CreateShl(dot(word_splat(0), b, word_splat(0x40404040U)), 1);
-    return builder_.CreateAdd(dot(sum, b, flipped), missing);
+    llvm::Value* flipped = builder_.CreateXor(a, sign_bits());
+    llvm::Value* none = llvm::Constant::getNullValue(words(16));
+    if (a_signed) return builder_.CreateSub(dot(sum, flipped, b), dot(none, sign_bits(), b));
+    return builder_.CreateSub(dot(sum, b, flipped), dot(none, b, sign_bits()));
   }
 
   /// `vpmaddwd` multiplies pairs of 16-bit integers and adds both products, which is exact for bytes: bytes of even

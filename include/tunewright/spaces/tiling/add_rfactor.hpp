@@ -32,6 +32,7 @@ struct AddRfactor {
 
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/tiling/transformations.hpp"
 
 namespace tunewright::spaces::tiling {
 

@@ -50,6 +50,7 @@ struct ComputeInRow {
 #if TUNEWRIGHT_DEFINES(spaces)
 
 #include "tunewright/program/analysis.hpp"
+#include "tunewright/spaces/tiling/transformations.hpp"
 
 namespace tunewright::spaces::tiling {
 

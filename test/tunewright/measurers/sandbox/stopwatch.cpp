@@ -89,7 +89,7 @@ TEST_CASE("an eviction precedes each call and is not timed") {
   // Otherwise it is as many calls as fit with their evictions.
   const Series many = timed(1000);
   CHECK(many.calls >= 2);
-  CHECK(many.calls <= 20);
+  CHECK(many.calls <= 23);  // half as many again and one, where 15 took less than a repeat should
   CHECK(stats::median(many.repeats) < 1e-3);
   CHECK(order.size() >= 2 * (1 + 4 * std::size_t{many.calls}));
   for (std::size_t at = 0; at < order.size(); at += 2) CHECK(order.substr(at, 2) == "ec");
