@@ -59,7 +59,7 @@ std::size_t first_difference(const std::vector<std::string>& expected, const std
   return next == printed.size() ? 0 : expected.size() + 1;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
@@ -80,8 +80,8 @@ int main(int argc, char** argv) {
   const std::string expected{std::istreambuf_iterator<char>(file), {}};
 
   const support::TemporaryFolder folder;
-  std::string command = "cd " + quoted(folder.path()) + " && ";
-  for (int i = 2; i < argc; ++i) command += quoted(argv[i]) + " ";
+  std::string command = "cd " + in_quotes(folder.path()) + " && ";
+  for (int i = 2; i < argc; ++i) command += in_quotes(argv[i]) + " ";
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) {
     std::cerr << "cannot run " << command << '\n';

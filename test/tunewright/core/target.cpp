@@ -8,7 +8,7 @@
 using namespace tunewright;
 
 TEST_CASE("a target of other threads or instructions") {
-  const Target host{.name = "mine", .isa = Isa::Avx2, .threads = 4};
+  const Target host{.name = "mine", .threads = 4, .isa = Isa::Avx2};
   CHECK(host.with_threads(2).threads == 2);
   CHECK_THROWS_WITH_AS((void)host.with_threads(0), doctest::Contains("at least 1 thread, 0 were asked for"),
                        std::invalid_argument);
