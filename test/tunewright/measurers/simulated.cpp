@@ -275,14 +275,14 @@ TEST_CASE("tensor instructions by hand") {
   CHECK(measurers::simulated::Machine(tile_product(32, Columns::PackedAhead), small, {}).run() ==
         (20 << 10) / 2 + (block - 4 * step) / 4 + 4 * step);
   // 16 steps of eight products (8), which hide three quarters of eight broadcasts and one vector of columns (8); eight
-  // sums are loaded (8) and stored (16) once. Bytes with the same signs take a flip for each row, a subtraction (8) for
-  // each product and a product for each vector of columns.
+  // sums are loaded (8) and stored (16) once. Bytes with the same signs take a flip (8) for each row, a product
+  // for each vector of columns, and once a subtraction (8) from each sum.
   const std::int64_t fill = 8 * 16;  // of the sums with zeros
   const auto rows = [&](program::ScalarType type) {
     return ticks(row_product(type), {}, with(TensorUnit::Avx512Vnni));
   };
   CHECK(rows(program::ScalarType::UInt8) == 16 * (step + 9 * 8 + 8 * 8 / 4) + 8 * 24 + fill);
-  CHECK(rows(program::ScalarType::Int8) == 16 * (step + (8 + 1 + 16) * 8 + 9 * 8 / 4) + 8 * 24 + fill);
+  CHECK(rows(program::ScalarType::Int8) == 16 * (step + (8 + 1 + 8) * 8 + 9 * 8 / 4) + 8 * (24 + 8) + fill);
   // With AVX2 a product is two, and bytes of a vector are widened by three shifts (8), or without signs by two operations.
   Target pairs = plain;
   pairs.isa = Isa::Avx2;

@@ -14,6 +14,7 @@
 
 #include "support/mutated.hpp"
 #include "support/program_tally.hpp"
+#include "support/random_steps.hpp"
 #include "support/workloads.hpp"
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/core/gpu_targets.hpp"
@@ -26,6 +27,7 @@
 #include "tunewright/reference/compare.hpp"
 #include "tunewright/reference/evaluate.hpp"
 #include "tunewright/reference/random_inputs.hpp"
+#include "tunewright/schedule/json.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 
 namespace {
@@ -199,6 +201,42 @@ TEST_CASE("random schedules of every operator for GPUs") {
   CHECK(mutated >= 100);
   CHECK(ahead.through_registers >= 20);
   CHECK(ahead.asynchronous >= 20);
+}
+
+TEST_CASE("random steps for GPUs, whatever they are good for, compute what the reference does or are refused") {
+  using schedule::LoopKind;
+  using schedule::Scope;
+  const test::RandomSteps steps{
+      .tries = 60,
+      .annotations = 8,
+      .kinds = {LoopKind::BlockX, LoopKind::BlockX, LoopKind::ThreadX, LoopKind::ThreadX, LoopKind::ThreadX,
+                LoopKind::ThreadY, LoopKind::ThreadY, LoopKind::VirtualThread, LoopKind::Unrolled},
+      .scopes = {Scope::Local, Scope::Shared, Scope::Shared}};
+  test::ProgramTally tally;
+  for (const test::Workload& workload : test::workloads()) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      Rng rng(seed + 1);
+      const auto graph = workload.make(rng);
+      const schedule::Schedule config = test::random_steps(graph, rng, steps);
+      loops::LoopNest nest;
+      try {
+        nest = loops::to_device(loops::lower(config));
+      } catch (const schedule::ScheduleError&) {
+        continue;
+      } catch (const loops::DeviceFormError&) {
+        continue;
+      }
+      const reference::Tensors inputs = reference::random_inputs(*graph, rng);
+      const reference::Tensors expected = reference::evaluate(*graph, inputs);
+      const std::string found =
+          wrong(nest, [](const auto& n, auto& arguments) { loops::run_simt(n, arguments); }, *graph, inputs, expected);
+      CHECK_MESSAGE(found.empty(), workload.name, " ", seed, ": ", found, "\n", schedule::to_json(config.steps), "\n",
+                    loops::to_string(nest));
+      tally.count("random steps interpreted", found.empty());
+    }
+  }
+  MESSAGE(tally.to_string());
+  CHECK(tally.checked() >= 100);
 }
 
 /// Products of odd shapes in the types of tensor units, with and without what reads them.

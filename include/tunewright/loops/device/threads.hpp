@@ -67,6 +67,14 @@ class ThreadBody {
         });
       } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
         combined_.insert(reduction->partial);
+        if (outside_threads_.count(reduction->target) == 0) continue;
+        Statement stored;
+        stored.target = reduction->target;
+        stored.op = reduction->op;
+        stored.axis_values = reduction->axis_values;
+        Bound differing = bound;  // all threads whose values are combined receive the result
+        for (std::size_t i = 0; i < bound.size(); ++i) differing[i] = bound[i] && !reduction->over[i];
+        touches_.push_back({Access{reduction->target, store_offset(nest_, stored), true}, differing});
       }
     }
   }

@@ -141,7 +141,11 @@ class WindowInference : Pass {
                               std::string(schedule::name(kind)) +
                               " around it; split it by at most as many and run the rest serially");
     }
-    info.rebound.push_back({iter, *index, extent});
+    // A loop of one iteration may share the index with one of several, whose threads are then all busy.
+    std::int64_t busy = extent;
+    for (const IterId other : stage.order)
+      if (kind_of_loop(stage, info, other) == kind) busy = std::max(busy, info.extent[other]);
+    info.rebound.push_back({iter, *index, busy});
     if (extent == 1) return true;
     info.var[iter] = *index;
     if (extent < available) {
