@@ -55,9 +55,6 @@ inline schedule::Schedule random_steps(std::shared_ptr<const program::ComputeGra
       switch (rng.below(13 + 2 * options.annotations)) {
         case 0: next.split(stage, loops[place], {factor()}); break;
         case 1: next.split(stage, loops[place], {factor(), factor()}); break;
-        case 5:
-        case 7: make_tile(next, stage, rng); break;
-        case 11: next.split(stage, loops.back(), {factor()}); break;
         case 2: next.fuse(stage, {loops.at(place), loops[(place + 1) % loops.size()]}); break;
         case 3:
         case 4: {
@@ -66,10 +63,13 @@ inline schedule::Schedule random_steps(std::shared_ptr<const program::ComputeGra
           next.reorder(stage, std::move(order));
           break;
         }
+        case 5:
+        case 7: make_tile(next, stage, rng); break;
         case 6: next.vectorize(stage, loops.back()); break;
         case 8: next.compute_inline(stage); break;
         case 9: next.cache_write(stage, one_of(options.scopes)); break;
         case 10: next.cache_read(other, stage, one_of(options.scopes)); break;
+        case 11: next.split(stage, loops.back(), {factor()}); break;
         case 12:
           if (rng.below(2) == 0)
             next.rfactor(stage, loops[place]);

@@ -149,6 +149,7 @@ class EmissionPlan {
 
 #include <optional>
 
+#include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/tensor_operands.hpp"
 
 namespace tunewright::codegen {
@@ -241,18 +242,11 @@ TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Body& body, st
 }
 
 TUNEWRIGHT_INLINE void EmissionPlan::refuse_shared_buffers(const loops::Body& body) const {
-  for (const loops::Node& node : body) {
-    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-      refuse_shared_buffers(loop->body);
-    } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-      refuse_shared_buffers(branch->then);
-      refuse_shared_buffers(branch->otherwise);
-    } else if (const auto* allocate = std::get_if<loops::Allocate>(&node.content);
-               allocate != nullptr && nest_.buffers[allocate->buffer].scope == loops::Scope::Shared) {
-      throw Unsupported("buffer '" + nest_.buffers[allocate->buffer].name +
-                        "' is filled by all threads of a block; kernels for CPUs have no thread blocks");
-    }
-  }
+  loops::device::visit_nodes<loops::Allocate>(body, [&](const loops::Allocate& allocate) {
+    if (nest_.buffers[allocate.buffer].scope != loops::Scope::Shared) return;
+    throw Unsupported("buffer '" + nest_.buffers[allocate.buffer].name +
+                      "' is filled by all threads of a block; kernels for CPUs have no thread blocks");
+  });
 }
 
 TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Loop& loop, std::int64_t unroll_limit,

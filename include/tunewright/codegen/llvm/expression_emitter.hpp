@@ -85,7 +85,7 @@ class ExpressionEmitter {
   }
 
  private:
-  /// Of Booleans, whether one is true: sums of one bit would be modulo 2.
+  /// Adds two numbers. The sum of Booleans is true if one of them is; sums of one bit would be modulo 2.
   [[nodiscard]] llvm::Value* sum(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
     if (type == program::ScalarType::Bool) return builder_.CreateOr(a, b);
     return program::is_float(type) ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);

@@ -200,7 +200,8 @@ TUNEWRIGHT_INLINE TensorId elementwise_reader(const State& state, TensorId id) {
   if (all.size() != 1 || state.stages[all[0]].op->has_reduction()) return id;
   std::vector<bool> carries(state.stages.size());  // as in `readers`
   carries[id] = true;
-  for (std::size_t place = place_of(state, id) + 1; place <= place_of(state, all[0]); ++place) {
+  const std::size_t last = place_of(state, all[0]);
+  for (std::size_t place = place_of(state, id) + 1; place <= last; ++place) {
     const TensorId at = state.order[place];
     if (state.stages[at].is_source()) continue;
     const program::Operator& op = *state.stages[at].op;
@@ -261,7 +262,8 @@ TUNEWRIGHT_INLINE bool is_reused(const program::Operator& op, const std::vector<
 TUNEWRIGHT_INLINE std::size_t common_outer_axes(const State& state, TensorId first, TensorId last) {
   std::vector<std::optional<std::size_t>> common(state.stages.size());  // over all paths from `first`, if there are any
   common[first] = state.stages[first].op->rank();
-  for (std::size_t place = place_of(state, first) + 1; place <= place_of(state, last); ++place) {
+  const std::size_t end = place_of(state, last);
+  for (std::size_t place = place_of(state, first) + 1; place <= end; ++place) {
     const TensorId at = state.order[place];
     if (state.stages[at].is_source()) continue;
     const program::Operator& op = *state.stages[at].op;
