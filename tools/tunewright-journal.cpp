@@ -143,7 +143,7 @@ int merge(const std::string& output, std::span<const std::string> inputs, bool i
 }
 
 void write_npz(std::ostream& out, std::span<const Record> records) {
-  std::vector<std::string> tasks, keys, names, configs, compilers, faults;
+  std::vector<std::string> tasks, keys, names, configs, compilers, faults, stops;
   std::vector<double> median, deviation, time;
   std::vector<std::uint32_t> rounds, slots;
   for (const Record& record : records) {
@@ -154,6 +154,7 @@ void write_npz(std::ostream& out, std::span<const Record> records) {
     configs.push_back(record.config);
     compilers.push_back(record.compiler);
     faults.emplace_back(timing != nullptr ? "" : name(record.outcome.failure()->fault));
+    stops.emplace_back(timing != nullptr ? name(timing->stopped) : "");
     median.push_back(timing != nullptr ? timing->median.count() : 0);
     deviation.push_back(timing != nullptr ? timing->median_absolute_deviation.count() : 0);
     time.push_back(record.timestamp.count());
@@ -167,6 +168,7 @@ void write_npz(std::ostream& out, std::span<const Record> records) {
   file.add("config", configs);
   file.add("compiler", compilers);
   file.add("fault", faults);
+  file.add("stopped", stops);
   file.add("median_s", std::span<const double>(median));
   file.add("mad_s", std::span<const double>(deviation));
   file.add("time", std::span<const double>(time));

@@ -68,6 +68,13 @@ enum class StopReason : std::uint8_t {
   Slower         ///< slower than the best, by one or two whole calls of a long kernel; the result was checked
 };
 
+inline constexpr std::array<std::string_view, 5> stop_names{"precise", "budget", "far_slower", "extrapolated",
+                                                            "slower"};
+
+[[nodiscard]] constexpr std::string_view name(StopReason stopped) noexcept {
+  return stop_names[static_cast<std::size_t>(stopped)];
+}
+
 /// Whether a latency of this kind is of a kernel whose result was certainly checked.
 [[nodiscard]] constexpr bool is_of_checked_result(StopReason stopped) noexcept {
   return stopped != StopReason::FarSlower && stopped != StopReason::Extrapolated;
@@ -114,6 +121,15 @@ struct Outcome {
   [[nodiscard]] bool valid() const noexcept { return timing() != nullptr; }
   bool operator==(const Outcome&) const = default;
 };
+
+/// Whether the first of two outcomes of one candidate says more than the other: a latency of a checked result more than
+/// another latency, any latency more than a failure.
+[[nodiscard]] inline bool says_more(const Outcome& a, const Outcome& b) noexcept {
+  const auto said = [](const Outcome& outcome) {
+    return outcome.valid() ? 1 + static_cast<int>(is_of_checked_result(outcome.timing()->stopped)) : 0;
+  };
+  return said(a) > said(b);
+}
 
 }  // namespace tunewright
 

@@ -31,6 +31,8 @@ void record(json::Scanner& in, table_import::Builder& builder, double unit_s, st
 
 #if TUNEWRIGHT_DEFINES(data)
 
+#include <cmath>
+
 namespace tunewright::data::ktt_detail {
 
 TUNEWRIGHT_INLINE Failure failure(std::string status) {
@@ -77,7 +79,10 @@ TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder,
     }
   });
   Outcome outcome;
-  outcome.compile_time = table_import::price(total_overhead - other_overhead, unit_s);
+  // Numbers are written in decimals, so the sum of the parts may exceed the whole by a rounding.
+  const double compiling = total_overhead - other_overhead;
+  const bool is_rounding = std::abs(compiling) <= 1e-9 * total_overhead;
+  outcome.compile_time = table_import::price(is_rounding ? 0 : compiling, unit_s);
   outcome.run_time = table_import::price(other_overhead + duration, unit_s);
   if (status.empty()) throw FormatError("the result has no 'Status'");
   if (status == "Ok") {

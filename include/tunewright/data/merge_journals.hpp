@@ -24,8 +24,8 @@ struct MergeReport {
 /// description. It joins the shards of a collection, and compacts a journal (with one input).
 ///
 /// The key of a record consists of its task, its candidate and the compiler with the measuring device
-/// (`Record::compiler`). Of several records with one key the first one with a latency is kept, else the first; records
-/// of one task stay in the order of inputs and lines. A whole last line without a newline counts. The output is written
+/// (`Record::compiler`). Of several records with one key the one that says most is kept (`says_more`), of equals the
+/// first; records of one task stay in the order of inputs and lines. A whole last line without a newline counts. The output is written
 /// to a file with the ending `.partial`, which finally replaces `output`, and is removed after an error.
 ///
 /// Throws `std::invalid_argument` for no inputs, `std::runtime_error` for a file that is not a journal or is missing,
@@ -111,7 +111,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
           continue;
         }
         ++report.duplicates;
-        if (record.outcome.valid() && !records[at->second].outcome.valid()) records[at->second] = std::move(record);
+        if (says_more(record.outcome, records[at->second].outcome)) records[at->second] = std::move(record);
       }
     }
     if (described) out.stream() << to_line(*described) << '\n';
@@ -120,6 +120,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
     report.written += records.size();
     ++report.tasks;
   }
+  out.complete();  // which takes seconds; what was appended meanwhile would be lost
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!is_output(inputs[i])) continue;
     if (std::filesystem::file_size(inputs[i]) != sizes[i]) {

@@ -50,10 +50,6 @@ float score_at(const nlohmann::json& json, const char* field);
 /// An error message for a number of a record that readers reject; empty if there is none.
 [[nodiscard]] std::string refused_number(const Record& record);
 
-/// Names of every `StopReason`, in its order.
-inline constexpr std::array<std::string_view, 5> stop_names{"precise", "budget", "far_slower", "extrapolated",
-                                                            "slower"};
-
 StopReason stop_reason(const std::string& text);
 
 Fault fault(const std::string& text);
@@ -147,7 +143,7 @@ TUNEWRIGHT_INLINE std::string to_line(const Record& record) {
     member("median_s", timing.median);
     member("mad_s", timing.median_absolute_deviation);
     member("calls", timing.calls_per_repeat);
-    member("stopped", record_json::stop_names.at(static_cast<std::size_t>(timing.stopped)));
+    member("stopped", name(timing.stopped));
     line += ",\"repeats_s\":[";
     for (const Seconds repeat : timing.repeats) {
       if (line.back() != '[') line += ',';

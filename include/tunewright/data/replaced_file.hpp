@@ -19,12 +19,13 @@
 namespace tunewright::data {
 
 /// Writes a file beside another one, which it finally replaces. Until then the other one stays as it is; if it is not
-/// replaced, what was written is removed.
+/// replaced, what was written is removed. Of a symbolic link, the file that it leads to is replaced, since who has that
+/// one open would otherwise not notice.
 class ReplacedFile {
  public:
   /// Opens `path` with `ending` appended. Throws `std::runtime_error` with `path` if it cannot be written.
   ReplacedFile(std::string path, std::string_view ending)
-      : path_(std::move(path)),
+      : path_(std::filesystem::is_symlink(path) ? std::filesystem::weakly_canonical(path).string() : std::move(path)),
         unfinished_(path_ + std::string(ending)),
         out_(unfinished_, std::ios::binary | std::ios::trunc) {
     check();
@@ -46,9 +47,9 @@ class ReplacedFile {
     if (!out_) throw std::runtime_error("cannot write '" + path_ + "'; check that the folder exists and has room");
   }
 
-  /// Moves the complete file, once it is on the disk, to the path. Throws `std::runtime_error` with the path if that
-  /// fails.
-  void replace() {
+  /// Ends writing and waits until the file is on the disk. Throws `std::runtime_error` with the path if that fails.
+  void complete() {
+    if (!out_.is_open()) return;
     out_.close();
     check();
     // Otherwise a machine that crashes soon could have lost the old file and not yet have the new one.
@@ -56,6 +57,11 @@ class ReplacedFile {
     const int error = fd >= 0 && ::fsync(fd) == 0 ? 0 : errno;
     if (fd >= 0) ::close(fd);
     if (error != 0) throw std::runtime_error("'" + path_ + "' does not reach the disk: " + std::strerror(error));
+  }
+
+  /// Moves the file, once it is complete, to the path. Throws `std::runtime_error` with the path if that fails.
+  void replace() {
+    complete();
     std::error_code failed;
     std::filesystem::rename(unfinished_, path_, failed);
     if (failed) throw std::runtime_error("cannot replace '" + path_ + "': " + failed.message());

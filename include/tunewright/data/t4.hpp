@@ -86,8 +86,9 @@ void finish(std::ostream& out);
 /// Errors: as parse_kernel_tuner. Also throws `FormatError` for a missing or unknown unit of time.
 [[nodiscard]] ImportedTable parse_t4(std::string_view text, const TableSource& source = {});
 
-/// Writes a table as T4, in seconds. Throws `std::invalid_argument` for a time that is none and as `check(table)`, and
-/// `std::runtime_error` if the stream rejects the data.
+/// Writes a table as T4, in seconds. T4 has no word for the latency of a slow kernel whose result was not checked
+/// (`StopReason`); it is written as correct. Throws `std::invalid_argument` for a time that is none and as
+/// `check(table)`, and `std::runtime_error` if the stream rejects the data.
 void write_t4(std::ostream& out, const Table& table);
 
 /// Writes records of any space as T4, in seconds: the only parameter is the encoded configuration. T4 has no tasks, so

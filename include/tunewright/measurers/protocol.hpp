@@ -39,10 +39,10 @@ inline constexpr std::size_t evict_count = 3;
 ///              repeat lasts as long with its evictions, but its latency is of the calls alone. At least one call warms
 ///              up, which tells how long an eviction takes
 ///   repeat     until (median absolute deviation) <= wanted_spread * median, at least `repeats_min` and at most
-///              `repeats_max` repeats or `budget_seconds`; a series whose spread is above `noisy_spread` is taken once
-///              more, and the less noisy one is kept. If a best latency is known, long calls end earlier: a checked
-///              call that is not within `nearly_best_factor` is the latency, and repeats end as soon as no call,
-///              including the checked one, was within `wanted_spread` of the best
+///              `repeats_max` repeats or `budget_seconds`; a series of all `repeats_max` whose spread is above
+///              `noisy_spread` is taken once more, and the less noisy one is kept. If a best latency is known, long
+///              calls end earlier: a checked call that is not within `nearly_best_factor` is the latency, and repeats
+///              end as soon as no call, including the checked one, was within `wanted_spread` of the best
 ///
 /// Paper:     Ansor, OSDI 2020, doi:10.5555/3488766.3488815 (time evaluator); TenSet (measuring again).
 /// Deviates:  medians where they take means. Stops when precise, which gives a tuner more trials per second. A kernel
@@ -63,7 +63,7 @@ struct Protocol {
   double noisy_spread = 0.1;           ///< share of the median above which a series is repeated
   double budget_seconds = 0.15;        ///< for repeats; checked after each, so one repeat always completes
   Evict evict = Evict::Nothing;        ///< before each timed call
-  double far_slower_factor = 4;        ///< times the best latency so far; infinity measures every kernel in full
+  double far_slower_factor = 4;        ///< times the best latency so far; infinity gives none up as far slower
   double partial_call_seconds = 5e-3;  ///< longer calls are long; infinity times and checks whole calls of all kernels
   double nearly_best_factor = 1.1;     ///< times the best latency so far
   double cooldown_seconds = 0;         ///< pause before a series is repeated

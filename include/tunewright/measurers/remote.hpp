@@ -147,7 +147,7 @@ TUNEWRIGHT_INLINE remote::Connection& Remote::connected() const {
   } catch (const std::exception& error) {
     throw std::runtime_error("there is no worker at the end of '" + words + "': " + error.what());
   }
-  if (state->device && *state->device != made->device()) {
+  if (state->device && state->device->identity() != made->device().identity()) {
     throw std::runtime_error("the worker '" + words + "' was started again and is another device: '" +
                              made->device().identity() + "' after '" + state->device->identity() +
                              "'; measure each with a measurer and a journal of its own");

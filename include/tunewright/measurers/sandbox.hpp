@@ -64,6 +64,12 @@ class Sandbox {
     set_task(std::make_shared<const SharedTask>(data), threads, processors);
   }
 
+  /// Starts the process and makes it ready for the task, if no process runs; otherwise the first kernel does. Throws
+  /// `std::runtime_error` with the reason if the process cannot have the task's data, threads or processors.
+  void start() {
+    if (!worker_) start_worker();
+  }
+
   /// Checks and times one kernel. `best` is the best latency so far, or zero.
   [[nodiscard]] Outcome measure(const codegen::Kernel& kernel, const Protocol& protocol, Seconds best = Seconds(0));
 
@@ -140,7 +146,7 @@ namespace tunewright::measurers {
 
 TUNEWRIGHT_INLINE Sandbox::~Sandbox() {
   try {
-    if (worker_) end_worker(Seconds(0));
+    if (worker_ && zygote_->is_ours()) end_worker(Seconds(0));
   } catch (const std::exception&) {  // the zygote is gone, and its workers with it
   }
 }
@@ -232,7 +238,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<co
 }
 
 TUNEWRIGHT_INLINE std::variant<sandbox::Reply, Failure> Sandbox::describe(double timeout_seconds) {
-  if (!worker_) start_worker();
+  start();
   sandbox::Request request;
   request.kind = sandbox::Request::Kind::Describe;
   request.protocol.run_timeout_seconds = timeout_seconds;
@@ -254,7 +260,7 @@ TUNEWRIGHT_INLINE Sandbox::Answer Sandbox::run(const codegen::Kernel& kernel, co
   if (const std::string objection = task_->objection(kernel); !objection.empty()) {
     return {Failure{Fault::InvalidSchedule, objection}, {}};
   }
-  if (!worker_) start_worker();
+  start();
   ++kernels_run_;
   sandbox::Writer writer;
   sandbox::put(writer, kernel);
@@ -320,7 +326,7 @@ TUNEWRIGHT_INLINE void Sandbox::start_worker() {
   if (!task_) return;
   if (const auto failure = send_task()) {
     if (worker_) end_worker(Seconds(0));  // a worker without its task must not get requests
-    throw std::runtime_error("the measuring process cannot take the task's data: " + failure->detail);
+    throw std::runtime_error("the measuring process cannot be made ready for the task: " + failure->detail);
   }
 }
 

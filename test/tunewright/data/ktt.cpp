@@ -50,6 +50,13 @@ TEST_CASE("each status is a fault of its own") {
   for (std::size_t i = 0; i < 5; ++i) CHECK(read.table.outcomes[i + 1].failure()->fault == expected[i]);
 }
 
+TEST_CASE("parts that add up to the whole but for a rounding leave nothing for compiling") {
+  const std::string parts = R"(, "TotalOverhead": 0.3, "DataMovementOverhead": 0.1, "SearcherOverhead": 0.2)";
+  const auto read = data::parse_ktt(file(result(1, "Ok", parts)));
+  REQUIRE(read.report.records == 1);
+  CHECK(read.table.outcomes[0].compile_time == Seconds(0));
+}
+
 TEST_CASE("what is no result is skipped; what is no file is an error") {
   const auto read = data::parse_ktt(
       file(result(1, "Ok") + "," + result(1, "Ok") + ", 7," + result(2, "Ok", R"(, "SearcherOverhead": 3)")),

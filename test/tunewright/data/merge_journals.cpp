@@ -81,6 +81,31 @@ TEST_CASE("shards become one journal that has every key once, and a latency wher
   CHECK_FALSE(std::filesystem::exists(all + ".partial"));
 }
 
+TEST_CASE("a latency whose result was checked is kept rather than one whose was not") {
+  const support::TemporaryFolder folder;
+  const Task a = toy::task("a", 1);
+  Record estimate = record_of(a, 10, 9e-3);
+  std::get<Timing>(estimate.outcome.result).stopped = StopReason::Extrapolated;
+  const std::string first = folder.file("1.jsonl"), second = folder.file("2.jsonl"), all = folder.file("all.jsonl");
+  write(first, {estimate});
+  write(second, {record_of(a, 10, 7.5e-3), record_of(a, 10, 7e-3)});
+  data::merge_journals(std::vector<std::string>{first, second}, all);
+  const data::JournalContents merged = data::read_journal(all);
+  REQUIRE(merged.records.size() == 1);
+  CHECK(merged.records[0].outcome.timing()->median == Seconds(7.5e-3));
+}
+
+TEST_CASE("of a symbolic link, the journal that it leads to is compacted") {
+  const support::TemporaryFolder folder;
+  const Task a = toy::task("a", 1);
+  const std::string journal = folder.file("journal.jsonl"), link = folder.file("link.jsonl");
+  write(journal, {record_of(a, 10, 1e-3), record_of(a, 10, 2e-3)});
+  std::filesystem::create_symlink(journal, link);
+  data::merge_journals(std::vector<std::string>{link}, link);
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(data::read_journal(journal).records.size() == 1);
+}
+
 TEST_CASE("a last line without its newline is merged where it is whole, and counted where it is cut short") {
   const support::TemporaryFolder folder;
   const Task a = toy::task("a", 1), b = toy::task("b", 2), c = toy::task("c", 3);

@@ -139,6 +139,14 @@ TEST_CASE("a task that the worker refuses costs no worker, and the one before it
   CHECK(measurer.state->workers_started == 1);
 }
 
+TEST_CASE("a worker whose process cannot be made ready for a task refuses it with the reason") {
+  Remote measurer = quick({TUNEWRIGHT_WORKER, "--processors", "1023"});
+  const Task task = matmul_task(24, 20, 28, measurer.target());
+  CHECK(says(test::refusal([&] { measurer.measure(task, std::vector<LoopNest>{nest_of(task)}); }),
+             "processor 1023 is none that this process may use"));
+  CHECK(measurer.state->workers_started == 1);
+}
+
 TEST_CASE("a batch that its listener breaks off leaves nothing for the next one") {
   Remote measurer = quick();
   const Task task = matmul_task(24, 20, 28, measurer.target());
@@ -226,10 +234,15 @@ TEST_CASE("garbage among results costs the batch, and a task for another device 
   CHECK(says(test::refusal([&] { measurer.measure(task, std::vector<LoopNest>{}); }), "ahead"));
 }
 
-TEST_CASE("a worker that comes back as another device is refused") {
+TEST_CASE("a worker that comes back as another device is refused, one whose system keeps some more pages is not") {
   Remote measurer = quick();
   const Task task = matmul_task(12, 20, 8, measurer.target());
-  measurer.state->device->memory_bytes += std::uint64_t{64} << 30;
+  std::uint64_t& memory_bytes = measurer.state->device->memory_bytes;
+  memory_bytes = (memory_bytes + (std::uint64_t{1} << 29)) >> 30 << 30;
+  measurer.state->connection.reset();
+  for (const Outcome& outcome : measurer.measure(task, std::vector<LoopNest>{nest_of(task)}))
+    CHECK(fault_of(outcome) == "none");
+  memory_bytes += std::uint64_t{64} << 30;
   measurer.state->connection.reset();
   CHECK(says(test::refusal<std::runtime_error>([&] { measurer.measure(task, std::vector<LoopNest>{nest_of(task)}); }),
              "is another device"));

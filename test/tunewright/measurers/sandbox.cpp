@@ -97,6 +97,15 @@ void await_a_alone_cold(void* const* buffers, const tunewright_runtime* runtime)
   if (a < 2 * b) std::this_thread::sleep_for(std::chrono::milliseconds(3));
   add(buffers, runtime);
 }
+/// Writes -1 to the integers of the output, which all bits set are.
+TUNEWRIGHT_TEST_UNCHECKED void write_minus_one(void* const* buffers, const tunewright_runtime*) {
+  std::memset(buffers[2], 0xff, count * sizeof(std::int32_t));
+}
+TUNEWRIGHT_TEST_UNCHECKED void leave_one_of_minus_one(void* const* buffers, const tunewright_runtime*) {
+  auto* const c = static_cast<std::int32_t*>(buffers[2]);
+  std::fill(c, c + 700, -1);
+  std::fill(c + 701, c + count, -1);
+}
 void raise_a_real_time_signal(void* const*, const tunewright_runtime*) { ::raise(SIGRTMIN); }
 void abort_it(void* const*, const tunewright_runtime*) { std::abort(); }
 void exit_it(void* const*, const tunewright_runtime*) { std::exit(3); }
@@ -402,6 +411,20 @@ TEST_CASE("a zygote ends with its owner, also while a fork of the owner holds it
   ::waitpid(another, nullptr, 0);
 }
 
+TEST_CASE("a fork of the tuner leaves the worker as it is") {
+  auto sandbox = std::make_unique<Sandbox>();
+  sandbox->set_task(addition());
+  CHECK(sandbox->measure(kernel(add), quick()).valid());
+  const pid_t another = ::fork();
+  if (another == 0) {
+    sandbox.reset();
+    ::_exit(0);
+  }
+  ::waitpid(another, nullptr, 0);
+  CHECK(sandbox->measure(kernel(add), quick()).valid());
+  CHECK(sandbox->statistics().workers_started == 1);
+}
+
 TEST_CASE("a zygote that is gone is an error of measuring, not of the kernel") {
   Sandbox sandbox;
   sandbox.set_task(addition());
@@ -503,6 +526,11 @@ TEST_CASE("kernels run where they are told to") {
   const std::vector<int> one = {some_processor};
   sandbox.set_task(addition(), 1, one);
   CHECK(sandbox.measure(kernel(on_that_processor_only), quick()).valid());
+  for (const std::vector<int>& others : {std::vector<int>{1023}, std::vector<int>{some_processor, 1023}}) {
+    sandbox.set_task(addition(), static_cast<unsigned>(others.size()), others);
+    CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())),
+                         doctest::Contains("processor 1023 is none that this process may use"), std::runtime_error);
+  }
   const std::vector<int> none = {5000};
   CHECK_THROWS_WITH_AS(sandbox.set_task(addition(), 1, none), doctest::Contains("processor 5000"),
                        std::invalid_argument);
@@ -566,6 +594,27 @@ TEST_CASE("outputs may be checked at sampled elements only") {
   CHECK(failure_of(sandbox, forget_the_last).fault == Fault::WrongResult);
   data.outputs[0].points[1] = 1000;
   CHECK_THROWS_WITH_AS(sandbox.set_task(data), doctest::Contains("element 1000"), std::invalid_argument);
+}
+
+TEST_CASE("an integer that is not compared must be written, and may be what the memory held before") {
+  TaskData data = addition();
+  measurers::ExpectedOutput& output = data.outputs[0];
+  output.type = program::ScalarType::Int32;
+  output.points = {0};
+  output.values = {-1};
+  const auto measured = [&](codegen::tunewright_kernel function) {
+    Sandbox sandbox;
+    sandbox.set_task(data);
+    codegen::Kernel integers = kernel(function);
+    integers.buffers[2].layout.type = program::ScalarType::Int32;
+    return sandbox.measure(integers, quick());
+  };
+  CHECK(measured(write_minus_one).valid());
+  const Outcome outcome = measured(leave_one_of_minus_one);
+  REQUIRE(outcome.failure() != nullptr);
+  CHECK(outcome.failure()->fault == Fault::WrongResult);
+  CHECK(outcome.failure()->detail ==
+        "output 'C': element 700 of 1000 was never written, or computed from one that was not");
 }
 
 TEST_CASE("another task replaces the buffers of a living worker") {

@@ -49,3 +49,28 @@ TEST_CASE("records come back in order of round and slot; the rest is counted by 
                                                                     {6, "another task"},
                                                                     {7, "a latency that is none"}});
 }
+
+TEST_CASE("of several records of one candidate the one that says most counts") {
+  const Task task = toy::task();
+  const auto record = [&](unsigned slot, const Outcome& outcome) {
+    Record one;
+    one.task = stable_hash(task);
+    one.config = "1111";
+    one.slot = slot;
+    one.outcome = outcome;
+    return one;
+  };
+  const Outcome checked = toy::outcome({1, 1, 1, 1});
+  Outcome estimate = checked, lost;
+  std::get<Timing>(estimate.result).stopped = StopReason::Extrapolated;
+  lost.result = Failure{Fault::Unknown, "the worker was lost"};
+  const std::vector<Record> records{record(0, lost), record(1, estimate), record(2, checked), record(3, checked)};
+  const auto decoded = spaces::decode_records(toy::Space{}, task, records, "");
+  REQUIRE(decoded.batch.size() == 1);
+  CHECK(decoded.batch[0].slot == 2);
+  CHECK(decoded.outcomes[0] == checked);
+  REQUIRE(decoded.refused.size() == 3);
+  CHECK(decoded.refused[0].record == 0);
+  CHECK(decoded.refused[1].record == 1);
+  CHECK(decoded.refused[2].record == 3);
+}

@@ -115,6 +115,7 @@ static int find(void* function, const char* name) {
 }
 
 static int load_driver(void) {
+  int result = 0;
   if (driver.library != NULL) return 0;
   driver.library = dlopen(TUNEWRIGHT_CUDA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (driver.library == NULL) {
@@ -130,11 +131,15 @@ static int load_driver(void) {
       find(&driver.release, "cuMemFree_v2") || find(&driver.to_device, "cuMemcpyHtoD_v2") ||
       find(&driver.to_host, "cuMemcpyDtoH_v2") || find(&driver.synchronize, "cuCtxSynchronize") ||
       find(&driver.text, "cuGetErrorString")) {
+    result = 1;
+  } else {
+    result = failed(driver.init(0), "starting the CUDA driver");
+  }
+  if (result != 0) {
     dlclose(driver.library);
     driver.library = NULL;
-    return 1;
   }
-  return failed(driver.init(0), "starting the CUDA driver");
+  return result;
 }
 
 int @SYMBOL@_load(int device) {
@@ -204,7 +209,7 @@ int @SYMBOL@_run(void* const* buffers) {
 }
 
 void @SYMBOL@_unload(void) {
-  if (module != NULL) driver.unload_module(module);
+  if (module != NULL && driver.set_context(context) == 0) driver.unload_module(module);
   module = NULL;
 }
 )c";

@@ -47,6 +47,8 @@ class DeviceTask {
   void write_originals();
   void give_up_originals();
   [[nodiscard]] bool has_originals() const;
+  /// Whether a kernel wrote to one of them. Cost: reads all of them.
+  [[nodiscard]] bool originals_are_damaged() const;
 
  private:
   const Driver* driver_;
@@ -139,6 +141,16 @@ TUNEWRIGHT_INLINE void DeviceTask::give_up_originals() {
 
 TUNEWRIGHT_INLINE bool DeviceTask::has_originals() const {
   return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.original.has_value(); });
+}
+
+TUNEWRIGHT_INLINE bool DeviceTask::originals_are_damaged() const {
+  std::vector<char> there;
+  return std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+    if (!input.original) return false;
+    there.resize(input.original->bytes());
+    input.original->read(there.data());
+    return !std::equal(there.begin(), there.end(), input.view.bytes.begin());
+  });
 }
 
 }  // namespace tunewright::measurers::nvrtc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -27,7 +28,8 @@ class Connection {
   Connection(const std::vector<std::string>& command, Seconds timeout);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  /// Closes the worker's input, which ends it, and kills the remaining processes of the command after a second.
+  /// Closes the worker's input, which ends it, and kills the remaining processes of the command after a second. In a
+  /// fork of the process that made it, only closes the copied socket.
   ~Connection();
 
   /// The conversation with the worker.
@@ -38,7 +40,7 @@ class Connection {
  private:
   void end() noexcept;
 
-  pid_t process_ = -1;
+  pid_t process_ = -1, owner_ = ::getpid();
   sandbox::Descriptor socket_;
   std::unique_ptr<FrameStream> stream_;
   std::unique_ptr<Conversation> worker_;
@@ -52,7 +54,6 @@ class Connection {
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -98,7 +99,7 @@ TUNEWRIGHT_INLINE Connection::Connection(const std::vector<std::string>& command
 TUNEWRIGHT_INLINE Connection::~Connection() { end(); }
 
 TUNEWRIGHT_INLINE void Connection::end() noexcept {
-  if (process_ <= 0) return;
+  if (process_ <= 0 || ::getpid() != owner_) return;
   ::shutdown(socket_.get(), SHUT_RDWR);
   socket_.close();
   siginfo_t info{};

@@ -72,7 +72,21 @@ class FieldWriter {
   std::vector<char> bytes_;
 };
 
-/// Reads what `FieldWriter` wrote. Throws `ProtocolError` if the bytes end too early. Memory is allocated only for
+/// A text of another machine as one that may stand in a message, a journal and on a terminal: control characters, those
+/// of UTF-8's second block included, become blanks.
+[[nodiscard]] inline std::string without_control_characters(std::span<const char> text) {
+  std::string cleaned(text.begin(), text.end());
+  unsigned char before = 0;
+  for (std::size_t i = 0; i < cleaned.size(); ++i) {
+    const auto c = static_cast<unsigned char>(cleaned[i]);
+    if (c < 0x20 || c == 0x7f) cleaned[i] = ' ';
+    if (before == 0xc2 && c >= 0x80 && c < 0xa0) cleaned[i - 1] = cleaned[i] = ' ';
+    before = c;
+  }
+  return cleaned;
+}
+
+/// Reads what `FieldWriter` wrote; texts are without control characters. Throws `ProtocolError` if the bytes end too early. Memory is allocated only for
 /// bytes that exist, never because of a length field.
 class FieldReader {
  public:
@@ -106,8 +120,7 @@ class FieldReader {
   void get(std::string& text) {
     std::uint32_t count = 0;
     get(count);
-    const std::span<const char> characters = take(count);
-    text.assign(characters.begin(), characters.end());
+    text = without_control_characters(take(count));
   }
   template <class T>
   void get(std::vector<T>& values) {

@@ -309,8 +309,6 @@ TUNEWRIGHT_INLINE void fields(FieldReader& a, MeasureResult& result) {
     Failure failure;
     known_enum(a, failure.fault, fault_names.size(), "fault");
     a(failure.detail);
-    // A worker's text goes into journals, which have one line per record.
-    for (char& c : failure.detail) c = c >= ' ' ? c : ' ';
     result.outcome.result = std::move(failure);
     return;
   }

@@ -129,9 +129,12 @@ class Answers {
     auto known = std::find_if(tasks_.begin(), tasks_.end(), [&](const Entry& e) { return e.key == wanted.key; });
     if (known == tasks_.end()) {
       answer(TaskAnswer::Kind::SendIt);
+      const std::vector<char> data = receive_task(wanted.bytes);
       try {
-        tasks_.push_front({wanted.key, std::make_shared<const SharedTask>(receive_task(wanted.bytes))});
-      } catch (const std::invalid_argument& error) {  // contradictory sizes
+        tasks_.push_front({wanted.key, std::make_shared<const SharedTask>(from_bytes<TaskData>(data))});
+      } catch (const ProtocolError&) {
+        throw;
+      } catch (const std::exception& error) {  // contradictory sizes, or no memory for it
         return answer(TaskAnswer::Kind::Refused, error.what());
       }
       known = tasks_.begin();
@@ -141,13 +144,18 @@ class Answers {
     for (const Entry& entry : tasks_) bytes += entry.task->bytes();
     for (; tasks_.size() > 1 && bytes > options_.task_cache_bytes; tasks_.pop_back())
       bytes -= tasks_.back().task->bytes();
-    sandbox_.set_task(tasks_.front().task, wanted.threads,
-                      std::span<const int>(options_.processors).first(wanted.threads));
+    try {
+      sandbox_.set_task(tasks_.front().task, wanted.threads,
+                        std::span<const int>(options_.processors).first(wanted.threads));
+      sandbox_.start();
+    } catch (const std::exception& error) {
+      return answer(TaskAnswer::Kind::Refused, error.what());
+    }
     task_ready_ = true;
     answer(TaskAnswer::Kind::Ready);
   }
 
-  TaskData receive_task(std::uint64_t bytes) {
+  std::vector<char> receive_task(std::uint64_t bytes) {
     std::vector<char> data;
     while (data.size() < bytes) {
       const Frame part = carrier_.receive(FrameCarrier::for_ever);
@@ -156,7 +164,7 @@ class Answers {
         throw ProtocolError("a part of a task's data of " + std::to_string(part.payload.size()) + " bytes");
       data.insert(data.end(), part.payload.begin(), part.payload.end());
     }
-    return from_bytes<TaskData>(data);
+    return data;
   }
 
   void measure(const MeasureRequest& request) {

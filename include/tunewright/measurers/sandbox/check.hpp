@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
@@ -21,6 +23,13 @@ namespace tunewright::measurers::sandbox {
 /// The first element whose bits are all set, as in a poisoned output; only for floating-point types, since an integer
 /// may be -1.
 [[nodiscard]] std::optional<std::size_t> first_unwritten(program::ScalarType type, const char* data, std::size_t count);
+
+/// The elements all of whose bytes are `byte`, in order. Cost: one pass.
+[[nodiscard]] std::vector<std::size_t> elements_of(unsigned char byte, program::ScalarType type, const char* data,
+                                                   std::size_t count);
+
+/// One line about an element that no kernel wrote.
+[[nodiscard]] std::string unwritten(const OutputView& output, std::size_t element);
 
 /// Describes in one line how an output with elements `computed(offset)` differs from what is expected (an
 /// `ExpectedOutput` or an `OutputView`); empty if it is right.
@@ -109,12 +118,26 @@ TUNEWRIGHT_INLINE std::optional<std::size_t> first_unwritten(program::ScalarType
   return std::nullopt;
 }
 
+TUNEWRIGHT_INLINE std::vector<std::size_t> elements_of(unsigned char byte, program::ScalarType type, const char* data,
+                                                       std::size_t count) {
+  const std::size_t size = program::size_in_bytes(type);
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* const first = data + i * size;
+    if (std::all_of(first, first + size, [byte](char c) { return static_cast<unsigned char>(c) == byte; }))
+      found.push_back(i);
+  }
+  return found;
+}
+
+TUNEWRIGHT_INLINE std::string unwritten(const OutputView& output, std::size_t element) {
+  return "output '" + output.name + "': element " + std::to_string(element) + " of " +
+         std::to_string(checked_elements(output.shape)) + " was never written, or computed from one that was not";
+}
+
 TUNEWRIGHT_INLINE std::optional<std::string> mismatch(const OutputView& expected, const char* data) {
   const auto count = static_cast<std::size_t>(checked_elements(expected.shape));
-  if (const auto hole = first_unwritten(expected.type, data, count)) {
-    return "output '" + expected.name + "': element " + std::to_string(*hole) + " of " + std::to_string(count) +
-           " was never written, or computed from one that was not";
-  }
+  if (const auto hole = first_unwritten(expected.type, data, count)) return unwritten(expected, *hole);
   return difference(expected, [&](std::size_t at) { return element(expected.type, data, at); });
 }
 

@@ -32,7 +32,8 @@ struct TensorContents {
 ///
 ///   |computed - expected| <= absolute_tolerance + relative_tolerance * |expected|
 ///
-/// or both are the same infinity, or both are not a number. Elements that are never written fail at any offset.
+/// or both are the same infinity, or both are not a number. Elements that are never written fail at any offset,
+/// except integers on GPUs.
 struct ExpectedOutput {
   program::TensorId tensor = 0;
   std::string name;

@@ -55,6 +55,9 @@ class Zygote {
     return ask({.kind = ZygoteRequest::Kind::End, .worker = worker, .grace_seconds = grace.count()}).wait_status;
   }
 
+  /// Whether this process made it, instead of being a fork of the one that did.
+  [[nodiscard]] bool is_ours() const noexcept { return ::getpid() == owner_; }
+
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   /// Whether the zygote is running.
   [[nodiscard]] bool alive() const noexcept;
@@ -105,7 +108,7 @@ TUNEWRIGHT_INLINE Zygote::Zygote(WorkerParts parts) {
 }
 
 TUNEWRIGHT_INLINE Zygote::~Zygote() {
-  if (::getpid() != owner_) return;
+  if (!is_ours()) return;
   ::shutdown(socket_.get(), SHUT_RDWR);  // ends it even if a fork of this process still holds the socket
   socket_.close();
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {

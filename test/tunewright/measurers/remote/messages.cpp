@@ -65,6 +65,18 @@ TEST_CASE("messages come back as they went, and in no part of them") {
   CHECK(back.outputs.at(0).values == data.outputs[0].values);
 }
 
+TEST_CASE("texts come without what a terminal or a journal would take for more than text") {
+  const auto received = [](const std::string& text) {
+    return remote::from_bytes<remote::TaskAnswer>(
+               remote::to_bytes(remote::TaskAnswer{remote::TaskAnswer::Kind::Refused, text}))
+        .reason;
+  };
+  CHECK(received("no memory, 3 \xc2\xb5s \xe2\x82\xac") == "no memory, 3 \xc2\xb5s \xe2\x82\xac");
+  CHECK(received("a\nb\x1b[2Jc\x7f") == "a b [2Jc ");
+  CHECK(received("\xc2\x9b\x32J") == "  2J");  // the same command in one character
+  CHECK(received("\xc3\x9b") == "\xc3\x9b");
+}
+
 TEST_CASE("what no worker says is refused") {
   const double infinite = std::numeric_limits<double>::infinity();
   for (const remote::MeasureResult& result :

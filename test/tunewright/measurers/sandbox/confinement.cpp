@@ -120,6 +120,10 @@ void change_a_mode_by_a_newer_call(void* const*, const tunewright_runtime*) {
   ::syscall(452, AT_FDCWD, path().c_str(), 0777, 0);  // fchmodat2
 }
 void slow_the_tuner_down(void* const*, const tunewright_runtime*) { ::setpriority(PRIO_PROCESS, 0, 1); }
+void slow_the_tuner_down_otherwise(void* const*, const tunewright_runtime*) {
+  const sched_param lowest{};
+  ::sched_setscheduler(::getppid(), SCHED_IDLE, &lowest);
+}
 void take_a_growing_stack(void* const*, const tunewright_runtime*) {
   static_cast<void>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0));
 }
@@ -251,11 +255,26 @@ TEST_CASE("a kernel that reaches for other processes, the network or files ends,
     CHECK(detail_of(outcome).find(how) != std::string::npos);
     CHECK(sandbox.measure(kernel(add), quick()).valid());
   };
-  for (const auto function :
-       {run_a_program, kill_the_tuner, leave_the_group, remove_a_file, rename_a_file, rename_a_file_in_a_folder,
-        make_a_folder, change_a_mode, cut_a_file, strip_a_file, name_the_tuner_owner, choose_a_signal,
-        name_the_tuner_owner_otherwise, slow_the_tuner_down, hide_memory, change_a_mode_by_a_newer_call,
-        take_shared_memory, take_a_growing_stack, raise_a_limit}) {
+  for (const auto function : {run_a_program,
+                              kill_the_tuner,
+                              leave_the_group,
+                              remove_a_file,
+                              rename_a_file,
+                              rename_a_file_in_a_folder,
+                              make_a_folder,
+                              change_a_mode,
+                              cut_a_file,
+                              strip_a_file,
+                              name_the_tuner_owner,
+                              choose_a_signal,
+                              name_the_tuner_owner_otherwise,
+                              slow_the_tuner_down,
+                              slow_the_tuner_down_otherwise,
+                              hide_memory,
+                              change_a_mode_by_a_newer_call,
+                              take_shared_memory,
+                              take_a_growing_stack,
+                              raise_a_limit}) {
     check_that_it_ends(function, "SIGSYS: made system call");
   }
   // The system then ends the process itself, and no handler learns the number of the call.
