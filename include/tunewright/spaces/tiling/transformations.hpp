@@ -43,7 +43,7 @@ void vectorize_innermost(ScheduleBuilder& s, TensorId id, IterId iter);
 /// last dimension, as in a transposed operand, the copy transposes it, so that strided elements are read once instead
 /// of for each row of register tiles. An operand along whose last dimension another axis of the tile moves, as the left
 /// one of A^T B, is stored in panels of a register tile's rows: each term of a reduction would read another line of it.
-/// Other operands keep their rows.
+/// Such rows are parts of cache lines, so several are copied panel by panel. Other operands keep their rows.
 void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                            const std::vector<program::IndexExpr>& access, const Target& target);
 
@@ -164,6 +164,16 @@ TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, 
     order.insert(order.end(), {row[1], vectors[1]});
     s.reorder(copy, order);
     panels.back() = vectors[1];
+  } else if (dimension > 0 && followed + 1 < s.state().stages[id].op->rank()) {
+    // Panels lie apart by a power of two as often as not, so many lines that wait for their rest would evict another.
+    constexpr std::int64_t rows_at_once = 8;
+    const std::vector<IterId> rows = s.split(copy, dimension - 1, {rows_at_once});
+    std::vector<IterId> order;
+    for (IterId axis = 0; axis + 1 < dimension; ++axis) order.push_back(axis);
+    order.push_back(rows[0]);
+    order.insert(order.end(), panels.begin(), panels.end() - 1);
+    order.insert(order.end(), {rows[1], panels.back()});
+    s.reorder(copy, order);
   }
   s.vectorize(copy, panels.back());
   s.pack(copy, id);
