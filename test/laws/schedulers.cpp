@@ -93,6 +93,18 @@ TEST_CASE("only unfinished tasks are chosen, by what is given alone") {
   }
 }
 
+TEST_CASE("each task gets one round before any gets two") {
+  for (const Law& law : laws(9)) {
+    CAPTURE(law.name);
+    Network searched = network(9, 3);
+    for (std::size_t i = 0; i < 9; ++i) {
+      Rng rng = Rng(1).split(i);
+      searched.measure(law.next(searched.tasks, rng), 8);
+    }
+    for (const TaskState& task : searched.tasks) CHECK(task.rounds.size() == 1);
+  }
+}
+
 TEST_CASE("every unfinished task is visited, those that failed at first too") {
   for (const Law& law : laws(9)) {
     CAPTURE(law.name);

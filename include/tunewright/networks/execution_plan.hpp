@@ -53,14 +53,14 @@ struct ExecutionPlan {
 ///
 /// Inputs keep their memory during the whole inference, so that it can be repeated, and outputs to the end.
 ///
-/// Errors: `std::invalid_argument` for a partition of another network, for different numbers of kernels and tasks, and
-///         for a kernel whose buffers do not have the sizes of its task's tensors.
+/// Errors: `std::invalid_argument` for a partition of another network or of other outputs, for different numbers of
+///         kernels and tasks, and for a kernel whose buffers do not have the sizes of its task's tensors.
 /// Cost: quadratic in the number of calls.
 /// Determinism: a function of the arguments.
 [[nodiscard]] ExecutionPlan plan_execution(const Network& network, const Partition& partition,
                                            std::span<const codegen::Kernel> kernels);
 
-/// Throws `std::invalid_argument` unless `partition` was made of this network.
+/// Throws `std::invalid_argument` unless `partition` was made of this network and computes its outputs.
 void check_partition(const Network& network, const Partition& partition);
 
 /// Writes the constant in the layout `layout`, which takes `layout.bytes()`.
@@ -152,9 +152,20 @@ TUNEWRIGHT_INLINE WeightsLayout weights_layout(std::span<const PackedConstant> c
 }
 
 TUNEWRIGHT_INLINE void check_partition(const Network& network, const Partition& partition) {
-  if (program::stable_hash(graph_of(network)) == partition.graph_hash) return;
-  throw std::invalid_argument("the partition is not one of network '" + network.name +
-                              "'; give what networks::partition makes of it");
+  const ComputeGraph& graph = graph_of(network);
+  const std::string remedy = "; give what networks::partition makes of it";
+  if (program::stable_hash(graph) != partition.graph_hash) {
+    throw std::invalid_argument("the partition is not one of network '" + network.name + "'" + remedy);
+  }
+  for (const TensorId output : network.outputs) {
+    const bool computed =
+        output < graph.size() && std::any_of(
+                                     partition.calls.begin(), partition.calls.end(),
+                                     [&](const TaskCall& call) { return call.output == partition.storage[output]; });
+    if (computed) continue;
+    throw std::invalid_argument("the partition is one of other outputs of network '" + network.name +
+                                "': no call computes tensor " + std::to_string(output) + remedy);
+  }
 }
 
 TUNEWRIGHT_INLINE ExecutionPlan plan_execution(const Network& network, const Partition& partition,

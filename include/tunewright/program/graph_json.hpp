@@ -40,8 +40,10 @@ namespace tunewright::program {
 
 #if TUNEWRIGHT_DEFINES(program)
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <tuple>
 
 namespace tunewright::program::graph_json {
 
@@ -255,6 +257,18 @@ class Reader {
     return value;
   }
 
+  /// Whether adding a term changes others: coefficients that are added up or multiplied by each other may overflow.
+  static bool merges(const IndexExpr& sum, const IndexExpr::Term& term) {
+    using Kind = IndexExpr::Kind;
+    return std::any_of(sum.terms().begin(), sum.terms().end(), [&term](const IndexExpr::Term& other) {
+      if (term.kind == Kind::Variable) return other.kind == Kind::Variable && other.var == term.var;
+      if (other.kind == Kind::Variable || other.divisor != term.divisor) return false;
+      if (!(*other.numerator == *term.numerator)) return false;
+      const auto& [quotient, remainder] = term.kind == Kind::Quotient ? std::tie(term, other) : std::tie(other, term);
+      return other.kind == term.kind || quotient.coefficient == remainder.coefficient * term.divisor;
+    });
+  }
+
   IndexExpr index(int levels) {
     if (levels == 0) in_.fail("expected an index of fewer levels");
     if (in_.peek() != '[') return {factor()};
@@ -273,11 +287,12 @@ class Reader {
         term.numerator = std::make_shared<const IndexExpr>(index(levels - 1));
         in_.expect(',');
         term.divisor = factor();
-        if (term.divisor < 1) in_.fail("expected a divisor above 0");
+        if (term.divisor < 2) in_.fail("expected a divisor above 1");
       } else {
         term.var = in_.integer<Var>();
       }
       in_.expect(']');
+      if (merges(sum, term)) in_.fail("expected terms that cannot be merged");
       sum.add(term);
     }
     in_.expect(']');

@@ -14,8 +14,8 @@ namespace tunewright::schedulers {
 ///
 ///   order by   weight * operations of one run, descending
 ///
-/// Each task gets `rounds_in_a_row`, then the next; after the last one the order starts again. If trials are short, the
-/// most important tasks have had theirs.
+/// Every task first gets one round. Then each gets `rounds_in_a_row`, then the next; after the last one the order
+/// starts again. If trials are short, the most important tasks have had theirs.
 ///
 /// Models:      TaskScheduler.
 /// Paper:       Verma et al., arXiv 2304.05430: kernels in the order of occurrences times operations.
@@ -29,7 +29,9 @@ struct FlopsFirst {
   [[nodiscard]] std::size_t next(std::span<const TaskState> tasks, Rng&) const {
     if (rounds_in_a_row == 0) throw std::invalid_argument("FlopsFirst: 0 rounds_in_a_row; give at least 1");
     return least_open(tasks, [&](std::size_t t) {
-      return std::pair(tasks[t].rounds.size() / rounds_in_a_row, -tasks[t].weight * tasks[t].task.flops);
+      const std::size_t rounds = tasks[t].rounds.size();
+      const std::size_t turns = rounds == 0 ? 0 : 1 + (rounds - 1) / rounds_in_a_row;
+      return std::pair(turns, -tasks[t].weight * tasks[t].task.flops);
     });
   }
 };

@@ -109,3 +109,20 @@ TEST_CASE("what does not belong together is refused") {
                 (void)networks::plan_execution(other, partition, kernels));
   CHECK_REFUSES("the partition is not one of network 'other'", networks::check_partition(other, partition));
 }
+
+TEST_CASE("a partition computes the outputs that it was made for") {
+  networks::LayerBuilder layers;
+  program::ComputeGraph& graph = layers.graph();
+  const auto first = program::operators::relu(graph, graph.input("x", {4}));
+  const auto second = program::operators::sigmoid(graph, first);
+  networks::Network network = layers.finish("two", {second});
+  const networks::Partition partition = networks::partition(network, Target{});
+  REQUIRE(partition.calls.size() == 1);
+  networks::check_partition(network, partition);
+  network.outputs = {second.id, first.id};  // which the one call keeps to itself
+  CHECK_REFUSES("the partition is one of other outputs of network 'two': no call computes tensor 1; give what",
+                networks::check_partition(network, partition));
+  CHECK_REFUSES("no call computes tensor 1", (void)networks::plan_execution(network, partition, kernels_of(partition)));
+  network.outputs = {99};
+  CHECK_REFUSES("no call computes tensor 99", networks::check_partition(network, partition));
+}

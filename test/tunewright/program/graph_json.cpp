@@ -96,9 +96,21 @@ TEST_CASE("text that is no graph is refused with the column and what was expecte
   CHECK(contains(malformed(replaced("\"load\",\"float32\",0", "\"load\",\"float32\",7")), "reads tensor 7"));
   CHECK(contains(malformed(replaced("[\"d0\",4", "[\"d0\",0")), "extent 0"));
   CHECK(contains(malformed(replaced("[0,[1,0]]", "[0,[1,9]]")), "variable 9"));
-  CHECK(contains(malformed(replaced("[1,0]", "[1,\"quotient\",[0,[1,0]],0]")), "a divisor above 0"));
+  CHECK(contains(malformed(replaced("[1,0]", "[1,\"quotient\",[0,[1,0]],1]")), "a divisor above 1"));
   CHECK(contains(malformed(replaced("[1,0]", "[1,\"power\",[0,[1,0]],2]")), "a quotient or a remainder"));
   CHECK(contains(malformed(replaced("[0,[1,0]]", "[9223372036854775807,[1,0]]")), "at most 2^31"));
+  // Coefficients that would be added up, or multiplied by the divisor.
+  const std::string merged = "expected terms that cannot be merged";
+  CHECK(contains(malformed(replaced("[1,0]", "[1,0],[1,0]")), merged));
+  const auto quotient_and_remainder = [&](const std::string& coefficient) {
+    return replaced("[1,0]", "[" + coefficient + R"(,"quotient",[0,[1,0]],4],[2,"remainder",[0,[1,0]],4])");
+  };
+  CHECK(contains(malformed(quotient_and_remainder("8")), merged));
+  CHECK(malformed(quotient_and_remainder("7")) == "nothing was thrown");
+  const std::string huge_remainder = R"([2147483648,"remainder",[0,[1,0]],2147483648])";
+  CHECK(contains(
+      malformed(replaced("[1,0]", huge_remainder + "," + huge_remainder + R"(,[1,"quotient",[0,[1,0]],2147483648])")),
+      merged));
   std::string deep;
   for (int level = 0; level < 100000; ++level) deep += R"(["negate","float32",)";
   CHECK(contains(malformed(R"([["C","computed","float32",[["i",4,"spatial"]],"none",)" + deep), "fewer levels"));

@@ -16,7 +16,9 @@ TEST_CASE("tasks come in the order of occurrences times operations, which begins
   // 1 * 5e6, 4 * 2e6, 2 * 3e6: the second, the third, the first
   const std::vector tasks{task_state({}, 1, 5e6), task_state({}, 4, 2e6), task_state({}, 2, 3e6)};
   CHECK(support::choices(schedulers::FlopsFirst{}, tasks, 5) == Positions{1, 2, 0, 1, 2});
-  CHECK(support::choices(schedulers::FlopsFirst{.rounds_in_a_row = 2}, tasks, 7) == Positions{1, 1, 2, 2, 0, 0, 1});
+  // One round of each first, so that the latency of the network is known.
+  CHECK(support::choices(schedulers::FlopsFirst{.rounds_in_a_row = 2}, tasks, 10) ==
+        Positions{1, 2, 0, 1, 1, 2, 2, 0, 0, 1});
 }
 
 TEST_CASE("a finished task loses its turn, and tasks without operations come last") {

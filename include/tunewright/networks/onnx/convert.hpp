@@ -77,9 +77,6 @@ namespace tunewright::networks::onnx::detail {
 /// Converts one model, node by node.
 class Converter {
  public:
-  /// Operators take memory for each dimension, and a file of a few bytes can ask for any number of them.
-  static constexpr std::size_t most_dimensions = 64;
-
   Converter(Model& model, const OnnxOptions& options)
       : model_(model),
         options_(options),
@@ -103,7 +100,8 @@ class Converter {
   /// Values of a graph without inputs.
   void evaluate(Emitter& emitter, std::vector<Value>& values);
   void check_new_tensors(const ComputeGraph& graph, TensorId first, const std::string& who) const;
-  void check_dimensions(const Shape& shape, const std::string& who) const;
+  /// `check_dimensions` with an error that names what has the shape.
+  void check_dimensions_of(const std::string& who, const Shape& shape) const;
   void report_unsupported() const;
   [[nodiscard]] TensorId output(const std::string& name);
   [[nodiscard]] ImportedNetwork finish();
@@ -197,7 +195,7 @@ TUNEWRIGHT_INLINE void Converter::add_inputs() {
       }
       shape = given->second;
     }
-    check_dimensions(shape, "input '" + input.name + "'");
+    check_dimensions_of("input '" + input.name + "'", shape);
     const ScalarType type = input.type == ScalarType::Int64 ? ScalarType::Int32 : input.type;
     const Tensor tensor = graph_->input(input.name, shape, type);
     inputs_.push_back(tensor.id);
@@ -221,10 +219,12 @@ TUNEWRIGHT_INLINE void Converter::check_new_tensors(const ComputeGraph& graph, T
   }
 }
 
-TUNEWRIGHT_INLINE void Converter::check_dimensions(const Shape& shape, const std::string& who) const {
-  if (shape.size() <= most_dimensions) return;
-  refuse(who + ": a tensor has " + std::to_string(shape.size()) + " dimensions, and at most " +
-         std::to_string(most_dimensions) + " are possible; merge some of them in the model");
+TUNEWRIGHT_INLINE void Converter::check_dimensions_of(const std::string& who, const Shape& shape) const {
+  try {
+    check_dimensions(shape);
+  } catch (const std::invalid_argument& error) {
+    refuse(who + ": " + error.what());
+  }
 }
 
 TUNEWRIGHT_INLINE void Converter::evaluate(Emitter& emitter, std::vector<Value>& values) {
@@ -272,7 +272,8 @@ TUNEWRIGHT_INLINE std::vector<Value> Converter::compute(const Operator& op, cons
 TUNEWRIGHT_INLINE void Converter::convert(const Node& node) {
   const std::string who = "node '" + node.name + "' (" + node.op + ")";
   for (const std::string& output : node.outputs) {
-    if (!output.empty() && values_.contains(output)) refuse(who + " computes '" + output + "', which is there already");
+    const bool known = values_.contains(output) || model_.constants.contains(output);
+    if (!output.empty() && known) refuse(who + " computes '" + output + "', which is there already");
   }
   std::vector<const Value*> read;
   bool behind_unsupported = false;
@@ -313,7 +314,7 @@ TUNEWRIGHT_INLINE void Converter::convert(const Node& node) {
   std::vector<Value> outputs;
   try {
     outputs = compute(op->second, {node, model_.opset, read});
-    for (const Value& output : outputs) check_dimensions(output.shape, who);
+    for (const Value& output : outputs) check_dimensions(output.shape);
   } catch (const UnsupportedError& error) {
     unsupported_.push_back(error.what_is);
     return;
@@ -419,6 +420,8 @@ TUNEWRIGHT_INLINE ImportedNetwork Converter::run() {
   }
   if (model_.outputs.empty()) refuse("it has no outputs");
   take_constant_nodes();
+  for (const auto& [name, constant] : model_.constants)
+    check_dimensions_of("constant '" + name + "'", constant->array.shape());
   fold_batch_norms(model_);
   add_inputs();
   const std::vector<bool> wanted = needed();

@@ -47,6 +47,11 @@ struct Value {
   [[nodiscard]] std::int64_t elements() const;
 };
 
+/// Operators take memory for each dimension, and a file of a few bytes can ask for any number of them.
+inline constexpr std::size_t most_dimensions = 64;
+/// Throws `std::invalid_argument` for a shape of more than `most_dimensions`.
+void check_dimensions(const Shape& shape);
+
 /// 0, 1, .., rank - 1.
 [[nodiscard]] std::vector<int> natural_order(std::size_t rank);
 
@@ -116,7 +121,18 @@ class Emitter {
     });
   }
 
-  /// The value with another shape of equal size, without a copy if the storage allows it.
+  /// The value with its elements cast to `type`; itself if they have it.
+  [[nodiscard]] Value cast(const Value& value, ScalarType type) {
+    if (value.type == type) return value;
+    return elementwise("cast", {value}, [&](auto e) { return program::cast(e[0], type); });
+  }
+  /// A value computed in the accumulator of elements of `type`, such as a sum of them, in `type`; any other unchanged.
+  [[nodiscard]] Value narrowed(const Value& value, ScalarType type) {
+    return value.type == program::accumulator_type(type) ? cast(value, type) : value;
+  }
+
+  /// The value with another shape of equal size, without a copy if the storage allows it. Throws
+  /// `std::invalid_argument` for one of another size, or that `checked_elements` or `check_dimensions` refuses.
   [[nodiscard]] Value reshape(const Value& value, const Shape& shape);
 
   /// Rows of a table of known values selected by an input of the network; see `Lookup`.
@@ -128,7 +144,7 @@ class Emitter {
   [[nodiscard]] const std::vector<Lookup>& lookups() const noexcept { return lookups_; }
 
   /// The shape to which all operands broadcast. Throws `std::invalid_argument` with `name` if there is none, or one
-  /// that `checked_elements` refuses.
+  /// that `checked_elements` or `check_dimensions` refuses.
   [[nodiscard]] static Shape broadcast_shape(const std::string& name, const std::vector<Value>& operands);
   /// Dimensions in the storage order of the first operand that has all of them, else in natural order.
   [[nodiscard]] static std::vector<int> order_of(const Shape& shape, const std::vector<Value>& operands);
@@ -209,6 +225,12 @@ namespace tunewright::networks::onnx {
 
 TUNEWRIGHT_INLINE std::int64_t Value::elements() const { return checked_elements(shape, "a value"); }
 
+TUNEWRIGHT_INLINE void check_dimensions(const Shape& shape) {
+  if (shape.size() <= most_dimensions) return;
+  throw std::invalid_argument("a tensor has " + std::to_string(shape.size()) + " dimensions, and at most " +
+                              std::to_string(most_dimensions) + " are possible; merge some of them in the model");
+}
+
 TUNEWRIGHT_INLINE std::vector<int> natural_order(std::size_t rank) {
   std::vector<int> order(rank);
   std::iota(order.begin(), order.end(), 0);
@@ -273,6 +295,7 @@ TUNEWRIGHT_INLINE Shape Emitter::broadcast_shape(const std::string& name, const 
       }
     }
   }
+  check_dimensions(shape);
   // Repeats take no memory, so that nothing else limits how often a file repeats what is repeated already.
   (void)checked_elements(shape, name + ": a result");
   return shape;
@@ -368,6 +391,7 @@ TUNEWRIGHT_INLINE Tensor Emitter::stored(const Value& value, const std::vector<i
 
 TUNEWRIGHT_INLINE Value Emitter::reshape(const Value& value, const Shape& shape) {
   if (value.shape == shape) return value;
+  check_dimensions(shape);
   if (checked_elements(shape, "reshape: a result") != value.elements()) {
     program::operators::detail::refuse("reshape", program::operators::detail::shape_text(value.shape) + " and " +
                                                       program::operators::detail::shape_text(shape) +

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct DepthwiseConv2dOptions {
   PerDimension<2> dilation = 1;
   Layout layout = Layout::ChannelsLast;
   std::string name = "depthwise_conv2d";
+  std::optional<ScalarType> accumulator{};  ///< of products, sums and the result; by default the type of the input
 };
 
 /// Depthwise convolution: output channel c reads only input channel c div m, with m = co / ci filters each.
@@ -28,7 +30,7 @@ struct DepthwiseConv2dOptions {
 ///
 /// Shapes: channels last x [n, h, w, ci], weight [kh, kw, co], result [n, h', w', co]; channels first x [n,
 /// ci, h, w], weight [co, kh, kw], result [n, co, h', w']. Throws `std::invalid_argument` unless ci divides
-/// co and the window fits.
+/// co, the window fits, the operands have one type, and the accumulator holds their values.
 Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
                         const DepthwiseConv2dOptions& options = {});
 
@@ -64,6 +66,7 @@ TUNEWRIGHT_INLINE Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, 
   detail::require_rank(options.name, "input", x, 4, dims.text());
   detail::require_rank(options.name, "weight", weight, 3, last ? "[kh, kw, co]" : "[co, kh, kw]");
   detail::require_same_type(options.name, x, weight);
+  const ScalarType accumulator = detail::accumulator_for(options.name, x, weight, options.accumulator.value_or(x.type));
   const std::int64_t ci = x.shape[dims.channel()];
   const std::int64_t co = weight.shape[last ? 2 : 0];
   if (co % ci != 0) {
@@ -88,8 +91,8 @@ TUNEWRIGHT_INLINE Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, 
     for (std::size_t d = 0; d < 2; ++d) {
       positions.push_back(i[dims.image(d)] * options.stride[d] + r[d] * options.dilation[d]);
     }
-    return padded.at(dims.arrange<IndexExpr>(i[0], positions, channel)) *
-           (last ? weight(r[0], r[1], c) : weight(c, r[0], r[1]));
+    return detail::product_in(accumulator, padded.at(dims.arrange<IndexExpr>(i[0], positions, channel)),
+                              last ? weight(r[0], r[1], c) : weight(c, r[0], r[1]));
   });
 }
 

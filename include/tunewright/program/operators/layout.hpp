@@ -71,6 +71,24 @@ TUNEWRIGHT_INLINE std::vector<IndexExpr> reshaped_indices(const std::vector<std:
   return indices;
 }
 
+/// The element at `i` of `parts` one behind the other along dimension `along`; the first of them begins at `begin`.
+TUNEWRIGHT_INLINE Expr element_of_parts(std::span<const Tensor> parts, std::size_t along, std::span<const IndexExpr> i,
+                                        std::int64_t begin) {
+  if (parts.size() == 1) {
+    std::vector<IndexExpr> indices(i.begin(), i.end());
+    indices[along] -= begin;
+    return parts[0].at(std::move(indices));
+  }
+  // Few parts are compared one after the other, which finds the first ones soonest. Many are halved: a chain of them
+  // would have more levels than `graph_from_json` reads.
+  constexpr std::size_t few = 64;
+  const std::size_t front = parts.size() > few ? parts.size() / 2 : 1;
+  std::int64_t middle = begin;
+  for (const Tensor& part : parts.first(front)) middle += part.shape[along];
+  return select(index_value(i[along]) < index_value(middle), element_of_parts(parts.first(front), along, i, begin),
+                element_of_parts(parts.subspan(front), along, i, middle));
+}
+
 }  // namespace tunewright::program::operators::detail
 
 namespace tunewright::program::operators {
@@ -177,20 +195,8 @@ TUNEWRIGHT_INLINE Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& 
     }
     shape[along] += parts[p].shape[along];
   }
-  return graph.compute(name, detail::axes_over(shape), [&](auto i) {
-    const auto read = [&](std::size_t p, std::int64_t begin) {
-      std::vector<IndexExpr> indices(i.begin(), i.end());
-      indices[along] -= begin;
-      return parts[p].at(std::move(indices));
-    };
-    std::int64_t begin = shape[along] - parts.back().shape[along];
-    Expr value = read(parts.size() - 1, begin);
-    for (std::size_t p = parts.size() - 1; p-- > 0;) {
-      value = select(index_value(i[along]) < index_value(begin), read(p, begin - parts[p].shape[along]), value);
-      begin -= parts[p].shape[along];
-    }
-    return value;
-  });
+  return graph.compute(name, detail::axes_over(shape),
+                       [&](auto i) { return detail::element_of_parts(parts, along, i, 0); });
 }
 
 }  // namespace tunewright::program::operators

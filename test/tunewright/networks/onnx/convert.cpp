@@ -188,6 +188,10 @@ TEST_CASE("graphs with cycles, missing tensors or two of one name are refused") 
                  "node 'the Add' (Add) reads 'b', which nothing before it computes: the graph has a cycle"));
   model = onnx_model({3}, {onnx_node("Relu", {"x"}, "y"), onnx_node("Abs", {"x"}, "y")});
   CHECK(contains(refusal(model), "node 'the Abs' (Abs) computes 'y', which is there already"));
+  // What is read would be replaced while it is read.
+  model = onnx_model({3}, {onnx_node("Relu", {"w"}, "w"), onnx_node("Add", {"w", "x"}, "y")});
+  model.constants = {{"w", onnx_floats("w", {3}, {1, 2, 3})}};
+  CHECK(contains(refusal(model), "node 'the Relu' (Relu) computes 'w', which is there already"));
   model = onnx_model({3}, {onnx_node("Relu", {"x"}, "z")});
   CHECK(refusal(model) == "model 'small': nothing computes the output 'y'");
   model.outputs.clear();
@@ -231,6 +235,19 @@ TEST_CASE("models that would take memory or time without end are refused") {
   CHECK(contains(refusal(model), "from 1 to 2^24 are possible"));
 }
 
+TEST_CASE("parameters that operators write out are counted before they are") {
+  const std::string too_much = "what depends on no input takes more than options.most_tensor_bytes";
+  Model model = onnx_model({1, 1}, {onnx_node("Expand", {"x", "s"}, "e"), onnx_node("LayerNormalization", {"e"}, "y")});
+  model.constants = {{"s", onnx_ints("s", {1, 1 << 20})}};
+  CHECK(contains(refusal(model, {.most_tensor_bytes = 0x1p21}),
+                 "node 'the LayerNormalization' (LayerNormalization): " + too_much));
+  model = onnx_model(
+      {1, 1, 1, 1}, {onnx_node("Expand", {"x", "s"}, "e"),
+                     onnx_node("AveragePool", {"e"}, "y", {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{0, 0, 1, 0}}})});
+  model.constants = {{"s", onnx_ints("s", {1, 1, 1 << 10, 1 << 10})}};
+  CHECK(contains(refusal(model, {.most_tensor_bytes = 0x1p21}), "node 'the AveragePool' (AveragePool): " + too_much));
+}
+
 TEST_CASE("tensors of more dimensions than make sense are refused") {
   Model model = onnx_model({1}, {onnx_node("ConstantOfShape", {"many"}, "s", {{"value", onnx_ints("one", {1})}}),
                                  onnx_node("Reshape", {"x", "s"}, "y")});
@@ -240,6 +257,52 @@ TEST_CASE("tensors of more dimensions than make sense are refused") {
   CHECK(onnx_result(model, {7}) == std::vector<float>{7});
   model = onnx_model(Ints(65, 1), {onnx_node("Relu", {"x"}, "y")});
   CHECK(contains(refusal(model), "input 'x': a tensor has 65 dimensions"));
+  model = onnx_model({1}, {onnx_node("Add", {"x", "w"}, "y")});
+  model.constants = {{"w", onnx_floats("w", Ints(65, 1), {1})}};
+  CHECK(contains(refusal(model), "constant 'w': a tensor has 65 dimensions, and at most 64 are possible"));
+  model.constants.clear();
+  model.nodes.insert(model.nodes.begin(),
+                     onnx_node("Constant", {}, "w", {{"value", onnx_floats("value", Ints(65, 1), {1})}}));
+  CHECK(contains(refusal(model), "constant 'w': a tensor has 65 dimensions"));
+}
+
+TEST_CASE("words are looked up by an input itself, in its order") {
+  const auto looked_up = [](std::vector<networks::onnx::Node> nodes) {
+    nodes.push_back(onnx_node("Gather", {"words", "ids"}, "y"));
+    Model model = onnx_model({2, 1, 3}, std::move(nodes));
+    model.inputs[0].type = program::ScalarType::Int64;
+    reference::Array numbers(program::ScalarType::Int32, {6, 1});
+    for (std::size_t i = 0; i < 6; ++i) numbers.set(i, static_cast<double>(5 - i));
+    model.constants = {{"words", onnx_floats("words", {6, 1}, {0, 10, 20, 30, 40, 50})},
+                       {"numbers", networks::onnx::known_value("numbers", std::move(numbers)).known},
+                       {"second", onnx_ints("second", {1})}};
+    return model;
+  };
+  CHECK(onnx_result(looked_up({onnx_node("Squeeze", {"x", "second"}, "ids")}), {0, 1, 2, 3, 4, 5}) ==
+        std::vector<float>{0, 10, 20, 30, 40, 50});
+  const std::string by_input = "only rows of a constant table can be picked, by an input itself";
+  // Transposed, with a dimension of one number in between that is left out.
+  CHECK(contains(refusal(looked_up({onnx_node("Transpose", {"x"}, "t", {{"perm", Ints{2, 1, 0}}}),
+                                    onnx_node("Squeeze", {"t", "second"}, "ids")})),
+                 by_input));
+  // Rows of a table of numbers.
+  CHECK(contains(refusal(looked_up({onnx_node("Gather", {"numbers", "x"}, "ids")})), by_input));
+}
+
+TEST_CASE("a power has the dimensions of its exponent, too") {
+  Model model = onnx_model({3}, {onnx_node("Pow", {"x", "two"}, "y")});
+  model.constants = {{"two", onnx_floats("two", {1, 1, 1}, {2})}};
+  const networks::Network network = convert(model).network;
+  CHECK(network.graph->op(network.outputs[0]).shape() == Ints{1, 1, 3});
+  CHECK(onnx_result(model, {1, -2, 3}) == std::vector<float>{1, 4, 9});
+}
+
+TEST_CASE("parameters of a normalisation are told by their names") {
+  Model model = onnx_model({1, 1}, {onnx_node("BatchNormalization", {"x", "one", "one", "x", "one"}, "y")});
+  model.constants = {{"one", onnx_floats("one", {1}, {1})}, {"two", onnx_floats("two", {2}, {1, 2})}};
+  CHECK(contains(refusal(model), "'input_mean': depends on what the network is given; make it a constant"));
+  model.nodes[0].inputs = {"x", "one", "two", "one", "one"};
+  CHECK(contains(refusal(model), "B has 2 elements where the input has 1 channels"));
 }
 
 TEST_CASE("repeats of repeats that 64 bits do not count are refused") {

@@ -149,6 +149,16 @@ TEST_CASE("depthwise conv2d equals a grouped convolution with as many groups as 
   CHECK(evaluated(*first, {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 1, 1, 1, 0, 0, 0, 1}}) == Values{10, 8});
 }
 
+TEST_CASE("depthwise conv2d sums in the type of its elements or in a wider one") {
+  ComputeGraph g;
+  const Tensor x = g.input("x", {1, 4, 4, 2}, ScalarType::Float16);
+  const Tensor weight = g.constant("w", {3, 3, 2}, ScalarType::Float16);
+  CHECK(op::depthwise_conv2d(g, x, weight).type == ScalarType::Float16);
+  CHECK(op::depthwise_conv2d(g, x, weight, {.accumulator = ScalarType::Float32}).type == ScalarType::Float32);
+  CHECK_REFUSES("products of float16 and float16 cannot be summed in bfloat16",
+                op::depthwise_conv2d(g, x, weight, {.accumulator = ScalarType::BFloat16}));
+}
+
 TEST_CASE("transposed conv2d scatters scaled kernels") {
   for (const Layout layout : {Layout::ChannelsLast, Layout::ChannelsFirst}) {
     const bool last = layout == Layout::ChannelsLast;

@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "support/evaluated.hpp"
+#include "tunewright/program/graph_json.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 
 using namespace tunewright::program;
@@ -41,6 +44,24 @@ TEST_CASE("broadcasts repeat along dimensions of one element") {
   const Tensor x = g.input("y", {2, 3});
   CHECK_REFUSES("shape [2, 3] cannot be stretched to [2, 4]", op::broadcast(g, x, {2, 4}));
   CHECK_REFUSES("shape [2, 3] cannot be stretched to [3]", op::broadcast(g, x, {3}));
+}
+
+TEST_CASE("any number of tensors is concatenated, and read back from JSON") {
+  for (const std::size_t count : {1, 2, 3, 64, 65, 512}) {
+    CAPTURE(count);
+    ComputeGraph g;
+    std::vector<Tensor> parts;
+    std::vector<Values> elements;
+    Values all;
+    for (std::size_t p = 0; p < count; ++p) {
+      elements.emplace_back(1 + p % 2, static_cast<float>(p));
+      all.insert(all.end(), elements[p].begin(), elements[p].end());
+      parts.push_back(g.input("part" + std::to_string(p), {static_cast<std::int64_t>(elements[p].size())}));
+    }
+    op::concat(g, parts);
+    CHECK(evaluated(g, elements) == all);
+    CHECK(stable_hash(graph_from_json(to_json(g))) == stable_hash(g));
+  }
 }
 
 TEST_CASE("reshapes are told from what changes the order of elements") {

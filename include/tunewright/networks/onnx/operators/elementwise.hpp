@@ -72,7 +72,7 @@ TUNEWRIGHT_INLINE std::vector<Value> power(Emitter& emitter, const Call& call) {
     call.unsupported("Y", "the exponent is " + std::to_string(exponent),
                      "use a whole number from -8 to 8, 0.5 or -0.5, or write it with Exp and Log");
   }
-  return {emitter.elementwise("power", {call.input(0)}, [&](Elements x) {
+  return {emitter.elementwise("power", {call.input(0), call.input(1)}, [&](Elements x) {
     if (exponent == 0) return program::constant(1, x[0]->type);
     Expr result = is_root ? program::sqrt(x[0]) : x[0];
     for (double done = 1; done < std::abs(exponent); ++done) result = result * x[0];
@@ -106,9 +106,7 @@ TUNEWRIGHT_INLINE std::vector<Value> gelu(Emitter& emitter, const Call& call) {
 
 TUNEWRIGHT_INLINE std::vector<Value> cast(Emitter& emitter, const Call& call) {
   const Value& x = call.input(0);
-  const ScalarType type = element_type(call, call.whole("to", 0), x.known != nullptr);
-  if (type == x.type) return {x};
-  return {emitter.elementwise("cast", {x}, [&](Elements e) { return program::cast(e[0], type); })};
+  return {emitter.cast(x, element_type(call, call.whole("to", 0), x.known != nullptr))};
 }
 
 /// The remainder of integers with the sign of the divisor or, with `fmod`, of the dividend.

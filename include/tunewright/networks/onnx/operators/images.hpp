@@ -151,8 +151,9 @@ TUNEWRIGHT_INLINE std::vector<Value> convolution(Emitter& emitter, const Call& c
   const op::PerDimension<2> dilation{w.dilation[0], w.dilation[1]};
   Tensor result;
   if (depthwise) {
-    result = op::depthwise_conv2d(emitter.graph(), data, emitter.stored(weight, {2, 3, 0}),
-                                  {.stride = stride, .padding = padding, .dilation = dilation});
+    result = op::depthwise_conv2d(
+        emitter.graph(), data, emitter.stored(weight, {2, 3, 0}),
+        {.stride = stride, .padding = padding, .dilation = dilation, .accumulator = program::accumulator_type(x.type)});
   } else {
     result = op::conv2d(emitter.graph(), data, emitter.stored(weight, {2, 3, 1, 0}),
                         {.stride = stride, .padding = padding, .dilation = dilation, .groups = groups});
@@ -164,7 +165,7 @@ TUNEWRIGHT_INLINE std::vector<Value> convolution(Emitter& emitter, const Call& c
     }
     result = op::bias_add(emitter.graph(), result, emitter.natural(call.input(2)));
   }
-  return {image(result)};
+  return {emitter.narrowed(image(result), program::common_type(x.type, weight.type))};
 }
 
 TUNEWRIGHT_INLINE std::vector<Value> pooling(Emitter& emitter, const Call& call) {
@@ -192,21 +193,25 @@ TUNEWRIGHT_INLINE std::vector<Value> pooling(Emitter& emitter, const Call& call)
                             .stride = {w.stride[0], w.stride[1]},
                             .count_padding = counts_padding,
                             .name = largest ? "max_pool2d" : "avg_pool2d"};
-  Tensor data = emitter.stored(x, channels_last());
+  const Value elements = largest ? x : emitter.cast(x, program::accumulator_type(x.type));
+  Tensor data = emitter.stored(elements, channels_last());
   // What a window has behind the padding of the file is not counted as padding.
   const Windows unrounded = windows_of(call, {x.shape[2], x.shape[3]}, w.kernel);
   if (w.symmetric() && (!counts_padding || w.after == unrounded.after)) {
     options.padding = {w.before[0], w.before[1]};
-    return {image(largest ? op::max_pool2d(emitter.graph(), data, options)
-                          : op::avg_pool2d(emitter.graph(), data, options))};
+    const Tensor result =
+        largest ? op::max_pool2d(emitter.graph(), data, options) : op::avg_pool2d(emitter.graph(), data, options);
+    return {emitter.narrowed(image(result), x.type)};
   }
   if (largest) {
     data = padded(emitter, data, w, -std::numeric_limits<double>::infinity(), options.name);
     return {image(op::max_pool2d(emitter.graph(), data, options))};
   }
   // The mean over whole windows, corrected by the number of counted elements.
-  Value mean = image(op::avg_pool2d(emitter.graph(), padded(emitter, data, w, 0, options.name), options));
-  reference::Array share(x.type, {mean.shape[2], mean.shape[3]});
+  const Value mean = image(op::avg_pool2d(emitter.graph(), padded(emitter, data, w, 0, options.name), options));
+  emitter.budget().charge(static_cast<double>(mean.shape[2]) * static_cast<double>(mean.shape[3]) *
+                          static_cast<double>(program::size_in_bytes(mean.type)));
+  reference::Array share(mean.type, {mean.shape[2], mean.shape[3]});
   for (std::size_t place = 0; place < share.size(); ++place) {
     double counted = 1;
     for (std::size_t d = 0; d < 2; ++d) {
@@ -220,17 +225,21 @@ TUNEWRIGHT_INLINE std::vector<Value> pooling(Emitter& emitter, const Call& call)
     share.set(place, static_cast<double>(w.kernel[0] * w.kernel[1]) / counted);
   }
   const Value factor = known_value(call.node.name + ".window_share", std::move(share));
-  return {emitter.elementwise(options.name, {mean, factor}, [](auto e) { return e[0] * e[1]; })};
+  const Value result = emitter.elementwise(options.name, {mean, factor}, [](auto e) { return e[0] * e[1]; });
+  return {emitter.narrowed(result, x.type)};
 }
 
 /// One reduction over h and w, which remain with extent 1.
 TUNEWRIGHT_INLINE std::vector<Value> global_pooling(Emitter& emitter, const Call& call) {
   namespace op = program::operators;
   const Value& x = image_input(call);
-  const Tensor data = emitter.stored(x, channels_last());
-  const Tensor result = call.node.op == "GlobalMaxPool" ? op::global_max_pool2d(emitter.graph(), data)
-                                                        : op::global_avg_pool2d(emitter.graph(), data);
-  return {Value{{x.shape[0], x.shape[1], 1, 1}, result.type, {0, 1}, nullptr, result}};
+  const bool largest = call.node.op == "GlobalMaxPool";
+  const Value elements = largest ? x : emitter.cast(x, program::accumulator_type(x.type));
+  const Tensor data = emitter.stored(elements, channels_last());
+  const Tensor result =
+      largest ? op::global_max_pool2d(emitter.graph(), data) : op::global_avg_pool2d(emitter.graph(), data);
+  const Value pooled{{x.shape[0], x.shape[1], 1, 1}, result.type, {0, 1}, nullptr, result};
+  return {emitter.narrowed(pooled, x.type)};
 }
 
 /// A scale and a shift per channel. Normalisations after a convolution are already folded into its weights.
@@ -240,14 +249,15 @@ TUNEWRIGHT_INLINE std::vector<Value> batch_normalization(Emitter& emitter, const
   if (call.whole("training_mode", 0) != 0) {
     call.unsupported("training_mode", "networks run inference only", "export the model in evaluation mode");
   }
-  std::array<std::vector<double>, 4> parameters;  // gamma, beta, mean, variance
+  constexpr std::array names{"scale", "B", "input_mean", "input_var"};
+  std::array<std::vector<double>, 4> parameters;
   for (std::size_t p = 0; p < 4; ++p) {
     if (!call.input(p + 1).known) {
-      call.unsupported("scale", "a parameter depends on what the network is given", "make it a constant in the model");
+      call.unsupported(names[p], "depends on what the network is given", "make it a constant in the model");
     }
     parameters[p] = known_elements(call.input(p + 1));
     if (static_cast<std::int64_t>(parameters[p].size()) != x.shape[1]) {
-      call.refuse("parameter " + std::to_string(p + 1) + " has " + std::to_string(parameters[p].size()) +
+      call.refuse(std::string(names[p]) + " has " + std::to_string(parameters[p].size()) +
                   " elements where the input has " + std::to_string(x.shape[1]) + " channels");
     }
   }

@@ -15,6 +15,7 @@ void add_matrices(Operators& operators);
 
 #include <algorithm>
 
+#include "tunewright/program/expr.hpp"
 #include "tunewright/program/operators/normalization.hpp"
 #include "tunewright/program/operators/softmax.hpp"
 
@@ -32,6 +33,17 @@ TUNEWRIGHT_INLINE Value permuted(const Value& value, const std::vector<std::size
   return result;
 }
 
+/// An element in the type in which products and sums of its kind are computed.
+TUNEWRIGHT_INLINE Expr widened(const Expr& element) {
+  return program::cast(element, program::accumulator_type(element->type));
+}
+
+/// The type that both factors of a product have, which is that of the result in the file.
+TUNEWRIGHT_INLINE ScalarType type_of_factors(const Call& call) {
+  return program::common_type(call.input(0).type, call.input(1).type);
+}
+
+/// The matrix product in the accumulator of `type_of_factors`.
 TUNEWRIGHT_INLINE Value product(Emitter& emitter, const Call& call, Value a, Value b) {
   const bool row = a.shape.size() == 1;
   const bool column = b.shape.size() == 1;
@@ -68,7 +80,7 @@ TUNEWRIGHT_INLINE Value product(Emitter& emitter, const Call& call, Value a, Val
     return emitter.element(factor, indices, wider);
   };
   Value result = emitter.reduce(name, shape, order, {k}, program::Combiner::Sum, [&](auto i, auto r) {
-    return read(rows, i, i[rank - 2], r[0]) * read(columns, i, r[0], i[rank - 1]);
+    return widened(read(rows, i, i[rank - 2], r[0])) * widened(read(columns, i, r[0], i[rank - 1]));
   });
   Shape wanted = shape;
   if (column) wanted.pop_back();
@@ -77,7 +89,7 @@ TUNEWRIGHT_INLINE Value product(Emitter& emitter, const Call& call, Value a, Val
 }
 
 TUNEWRIGHT_INLINE std::vector<Value> matmul(Emitter& emitter, const Call& call) {
-  return {product(emitter, call, call.input(0), call.input(1))};
+  return {emitter.narrowed(product(emitter, call, call.input(0), call.input(1)), type_of_factors(call))};
 }
 
 TUNEWRIGHT_INLINE std::vector<Value> gemm(Emitter& emitter, const Call& call) {
@@ -97,7 +109,7 @@ TUNEWRIGHT_INLINE std::vector<Value> gemm(Emitter& emitter, const Call& call) {
   if (call.has(2) && beta != 0) {
     result = emitter.elementwise("bias_add", {result, scaled(call.input(2), beta)}, [](auto e) { return e[0] + e[1]; });
   }
-  return {result};
+  return {emitter.narrowed(result, type_of_factors(call))};
 }
 
 /// A storage order of `value` with all dimensions of extent above 1 and `d`, and the position of `d` in it.
@@ -112,18 +124,18 @@ TUNEWRIGHT_INLINE std::pair<std::vector<int>, std::size_t> order_with(const Valu
 TUNEWRIGHT_INLINE std::vector<Value> softmax(Emitter& emitter, const Call& call) {
   const Value& given = call.input(0);
   const std::size_t axis = call.dimension(call.whole("axis", call.opset < 13 ? 1 : -1), given.shape.size());
-  Value x = given;
-  std::size_t along = axis;
+  Value x = emitter.cast(given, program::accumulator_type(given.type));
   if (call.opset < 13) {  // old versions normalise over all dimensions from the axis on
     Shape flat(given.shape.begin(), given.shape.begin() + static_cast<std::ptrdiff_t>(axis));
     flat.push_back(1);
     for (std::size_t d = axis; d < given.shape.size(); ++d) flat.back() *= given.shape[d];
-    x = emitter.reshape(given, flat);
+    x = emitter.reshape(x, flat);
   }
-  const auto [order, place] = order_with(x, along);
+  const auto [order, place] = order_with(x, axis);
   const Tensor tensor =
       program::operators::softmax(emitter.graph(), emitter.stored(x, order), {.axis = static_cast<int>(place)});
-  return {emitter.reshape(Value{x.shape, tensor.type, order, nullptr, tensor}, given.shape)};
+  const Value shares = emitter.narrowed(Value{x.shape, tensor.type, order, nullptr, tensor}, given.type);
+  return {emitter.reshape(shares, given.shape)};
 }
 
 TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const Call& call) {
@@ -137,9 +149,10 @@ TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const
   std::int64_t columns = 1;
   for (std::size_t d = axis; d < given.shape.size(); ++d) columns *= given.shape[d];
   rows.push_back(columns);
-  const Value x = emitter.reshape(given, rows);
+  const Value x = emitter.reshape(emitter.cast(given, program::accumulator_type(given.type)), rows);
   const auto parameter = [&](std::size_t i, double otherwise) {
     if (!call.has(i)) {
+      emitter.budget().charge(static_cast<double>(columns) * static_cast<double>(program::size_in_bytes(given.type)));
       reference::Array array(given.type, {columns});
       for (std::size_t c = 0; c < array.size(); ++c) array.set(c, otherwise);
       return emitter.natural(known_value(call.node.name + ".bias", std::move(array)));
@@ -158,7 +171,8 @@ TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const
   const Tensor tensor =
       program::operators::layer_norm(emitter.graph(), emitter.stored(x, order), parameter(1, 1), parameter(2, 0),
                                      {.epsilon = call.attribute<double>("epsilon", 1e-5)});
-  return {emitter.reshape(Value{x.shape, tensor.type, order, nullptr, tensor}, given.shape)};
+  const Value normed = emitter.narrowed(Value{x.shape, tensor.type, order, nullptr, tensor}, given.type);
+  return {emitter.reshape(normed, given.shape)};
 }
 
 /// Combines elements over dimensions; `mean` divides by their number.
@@ -185,12 +199,14 @@ TUNEWRIGHT_INLINE Operator reduction(const std::string& name, program::Combiner 
     for (const int d : Emitter::order_of(x.shape, {x}))
       if (!reduced[static_cast<std::size_t>(d)]) order.push_back(d);
     if (over.empty()) return {x};
+    const bool picks = combiner == program::Combiner::Max || combiner == program::Combiner::Min;
     Value result = emitter.reduce(mean ? name + "_sum" : name, kept, order, over, combiner, [&](auto i, auto r) {
       Indices indices(i.begin(), i.end());
       std::size_t next = 0;
       for (std::size_t d = 0; d < reduced.size(); ++d)
         if (reduced[d]) indices[d] = r[next++];
-      return emitter.element(x, indices);
+      const Expr element = emitter.element(x, indices);
+      return picks ? element : widened(element);
     });
     if (mean) {
       const double each = static_cast<double>(x.elements()) / static_cast<double>(result.elements());
@@ -198,6 +214,7 @@ TUNEWRIGHT_INLINE Operator reduction(const std::string& name, program::Combiner 
       result = emitter.elementwise(
           name, {result}, [&](auto e) { return is_float(x.type) ? e[0] * Expr(1 / each) : e[0] / Expr(each); });
     }
+    result = emitter.narrowed(result, x.type);
     if (call.whole("keepdims", 1) == 0) result = emitter.reshape(result, shorter);
     return {result};
   };

@@ -132,15 +132,14 @@ TUNEWRIGHT_INLINE void widen_integers(Emitter& emitter, std::vector<Value>& part
   };
   if (!has(ScalarType::Int32) || !has(ScalarType::Int64)) return;
   for (Value& part : parts) {
-    if (part.type != ScalarType::Int32) continue;
-    part = emitter.elementwise("cast", {part}, [](auto e) { return program::cast(e[0], ScalarType::Int64); });
+    if (part.type == ScalarType::Int32) part = emitter.cast(part, ScalarType::Int64);
   }
 }
 
 TUNEWRIGHT_INLINE std::vector<Value> concat(Emitter& emitter, const Call& call) {
   std::vector<Value> parts = call.all_inputs();
   std::erase_if(parts, [](const Value& part) { return part.elements() == 0; });
-  constexpr std::size_t most = 512;  // an element is found by as many comparisons
+  constexpr std::size_t most = 512;  // a kernel has as many arguments
   if (parts.size() > most) {
     call.unsupported("inputs", "there are " + std::to_string(parts.size()),
                      "concatenate at most " + std::to_string(most) + " at once");
@@ -275,13 +274,16 @@ TUNEWRIGHT_INLINE std::vector<Value> split(Emitter& emitter, const Call& call) {
   return parts;
 }
 
-/// The graph input behind a value, if the value is an input or a reshaped one.
+/// The input of the network behind a value, if the value is that input or a reshaped one.
 TUNEWRIGHT_INLINE std::optional<TensorId> graph_input(Emitter& emitter, const Value& value) {
   TensorId id = value.tensor.id;
   while (program::operators::is_reshape(emitter.graph(), id)) id = emitter.graph().producers(id)[0];
-  const bool in_order = std::is_sorted(value.order.begin(), value.order.end(),
-                                       [](int a, int b) { return a != Value::none && b != Value::none && a < b; });
-  if (!in_order || emitter.graph().op(id).role != program::Role::Input ||
+  const std::vector<int> stored = long_dimensions(value.shape, value.order);
+  const bool in_order = std::is_sorted(stored.begin(), stored.end());
+  // Rows of a table are inputs of the graph, but nothing is in them when other rows are looked up.
+  const auto is_rows = [&](const Lookup& lookup) { return lookup.rows == id; };
+  const bool looked_up = std::any_of(emitter.lookups().begin(), emitter.lookups().end(), is_rows);
+  if (!in_order || looked_up || emitter.graph().op(id).role != program::Role::Input ||
       emitter.graph().op(id).elements() != value.elements()) {
     return std::nullopt;
   }
