@@ -121,6 +121,23 @@ TEST_CASE_TEMPLATE("what is frozen keeps its bits, the rest moves", Model, NETWO
   CHECK(copy_of(model) == after);
 }
 
+TEST_CASE_TEMPLATE("labels without a gradient teach nothing, and take nothing away", Model, NETWORKS) {
+  const auto lesson = test::make_lesson(100, 3), other = test::make_lesson(40, 4);
+  Model model = fitted<Model>(lesson);
+  const auto before = copy_of(model), score = test::predicted(model, lesson.x);
+  nn::Training how = model.training;
+  how.loss = nn::Loss::LambdaRank;
+  model.train_from_current(other.x, std::vector<float>(40, 0.0F), other.group, how, {.refit_input_scale = true});
+  CHECK(copy_of(model) == before);
+  CHECK(test::predicted(model, lesson.x) == score);  // the scale and running averages stay, too
+  how.loss = nn::Loss::WeightedMeanSquared;
+  model.train_from_current(other.x, std::vector<float>(40, 0.0F), other.group, how, {});
+  CHECK(copy_of(model) == before);
+  how.loss = nn::Loss::MeanSquared;
+  model.train_from_current(other.x, std::vector<float>(40, 0.0F), other.group, how, {});
+  CHECK(copy_of(model) != before);
+}
+
 TEST_CASE_TEMPLATE("training on from nothing is fit", Model, NETWORKS) {
   const auto lesson = test::make_lesson(100, 3);
   Model once = fitted<Model>(lesson), on = small<Model>();

@@ -26,6 +26,7 @@ struct DescentLine {
 
   static nn::Training steps(unsigned count, float rate) {
     nn::Training how;
+    how.loss = nn::Loss::MeanSquared;
     how.least_steps = count;
     how.learning_rate = rate;
     return how;

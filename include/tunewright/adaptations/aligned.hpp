@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "tunewright/adaptations/alignment/kinds.hpp"
 #include "tunewright/adaptations/concept.hpp"
 #include "tunewright/adaptations/growth.hpp"
 #include "tunewright/adaptations/labelled_programs.hpp"
@@ -18,7 +19,11 @@ namespace tunewright::adaptations {
 ///
 ///   model.fit( map(source) + own )     map fitted from the rows of the source to the own rows, without labels
 ///
-/// Source programs have separate groups, so ranking losses compare only within a device.
+/// Source programs have separate groups: ranking objectives of trees, and ranking losses of networks with
+/// `training.across_tasks = false`, compare only within a device. By default networks compare all labels of a
+/// mini-batch, those of both devices like those of several tasks.
+///
+/// One map moves rows of all kinds. For a model that reads several kinds, column 0 keeps the kind of each row.
 ///
 /// `Coral` (adaptations/coral.hpp) and `FeatureMap` (adaptations/feature_map.hpp) are the two existing maps.
 ///
@@ -55,7 +60,7 @@ struct Aligned {
     LabelledPrograms both{x, {y.begin(), y.end()}, {group.begin(), group.end()}};
     map.fit(source.x, x);
     const LabelledPrograms part = source.subset(fixed_share(source.size(), kept));
-    both.append_apart(map.apply(part.x), part.y, part.group);
+    both.append_apart(alignment::mapped_for<M>(map, part.x), part.y, part.group);
     model.fit(both.x, both.y, both.group);
     fitted_candidates = y.size();
   }

@@ -32,14 +32,19 @@ namespace tunewright::adaptations {
 ///   adaptations::FineTune{.trained = {"attention", "output"}}      all other layers keep their bits
 ///   adaptations::FineTune{.frozen = {"encoder"}}                   all others are trained
 ///
-/// Layers are given by name prefix; `model.blocks()` lists them.
+/// Layers are given by name prefix; `model.blocks()` lists them. Running averages of a frozen layer of normalisation
+/// stay; those of others start every update at the source's, as the weights do.
+///
+/// Measurements without a gradient (`nn::has_gradient`), such as equal labels under a ranking loss, are no update: the
+/// model stays until there are others.
 ///
 /// Paper:       Zheng et al., TenSet, NeurIPS Datasets 2021 (all layers); Verma et al., arXiv 2304.05430 (only the
 ///              attention head).
 /// Models:      AdaptationFor<M> for every FineTunableCostModel M.
 /// Cost:        one training of the model by `training`.
 /// Determinism: that of the model.
-/// Errors:      `std::invalid_argument` for an untrained model, for unknown layers, and for options out of range.
+/// Errors:      `std::invalid_argument` for an untrained model, for unknown layers, for options out of range, and
+///              unless there is one label and group number per program.
 /// Deviates:    every update starts again at the source's weights, so that all measurements have the same weight; the
 ///              papers fine-tune once. The default is a tenth of the learning rate of the model's own training.
 struct FineTune {
@@ -50,8 +55,9 @@ struct FineTune {
   bool refit_input_scale = false;          ///< scale inputs by the programs of the search instead of the source's
   double min_growth = 0;                   ///< share of new programs that makes it worth it, at least 0
 
-  std::vector<float> source_weights{};  ///< run-time state: those of the first update
-  std::size_t fitted_candidates = 0;    ///< run-time state: programs of the last training
+  std::vector<float> source_weights{};     ///< run-time state: those of the first update
+  std::vector<float> source_statistics{};  ///< run-time state: its `models::statistics_of`
+  std::size_t fitted_candidates = 0;       ///< run-time state: programs of the last training
 
   /// Throws `std::invalid_argument` for a model without weights and for unknown layers.
   template <FineTunableCostModel M>
@@ -63,12 +69,19 @@ struct FineTune {
           "adaptations::FineTune: the model has not learned anything yet; fit it on the source or load it "
           "before");
     }
-    if (y.empty() || !has_grown(y.size(), fitted_candidates, min_growth)) return;
+    models::check_fit_sizes("adaptations::FineTune", x, y.size(), group.size());
+    if (!has_grown(y.size(), fitted_candidates, min_growth)) return;
     nn::Training how = training ? *training : nn::Training(model.training);
     if (!training) how.learning_rate *= 0.1F;
     const nn::Continuation from{.frozen = frozen_layers(model.blocks()), .refit_input_scale = refit_input_scale};
+    if (!nn::has_gradient(how, x, y, group)) return;
+    const std::span<float> statistics = models::statistics_of(model);
     if (source_weights.size() != weights.size()) source_weights.assign(weights.begin(), weights.end());
-    if (from_source) std::copy(source_weights.begin(), source_weights.end(), weights.begin());
+    if (source_statistics.size() != statistics.size()) source_statistics.assign(statistics.begin(), statistics.end());
+    if (from_source) {
+      std::copy(source_weights.begin(), source_weights.end(), weights.begin());
+      std::copy(source_statistics.begin(), source_statistics.end(), statistics.begin());
+    }
     model.train_from_current(x, y, group, how, from);
     fitted_candidates = y.size();
   }

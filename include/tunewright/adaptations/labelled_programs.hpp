@@ -26,8 +26,9 @@ struct LabelledPrograms {
   /// Throws `std::invalid_argument` unless there is a program, and one label and group number per program.
   void check(const char* who) const;
 
-  /// Appends programs measured elsewhere, with group numbers after the existing ones, so that programs of the two sets
-  /// are never compared. Throws `std::invalid_argument` for group numbers too large for that.
+  /// Appends programs measured elsewhere, with group numbers after the existing ones, so that losses that compare only
+  /// within groups never compare programs of the two sets. Throws `std::invalid_argument` for group numbers too large
+  /// for that.
   void append_apart(const FeatureBatch& programs, std::span<const float> labels, std::span<const std::uint32_t> groups);
 
   [[nodiscard]] LabelledPrograms subset(std::span<const std::size_t> programs) const;

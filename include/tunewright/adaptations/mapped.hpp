@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "tunewright/adaptations/alignment/kinds.hpp"
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/feature_rows.hpp"
 #include "tunewright/models/concept.hpp"
@@ -15,7 +16,8 @@ namespace tunewright::adaptations {
 ///   Mapped<models::Gbdt, alignment::Columns> model{.model = trained_on_a4000};
 ///   model.map.fit(programs_of_the_new_device, programs_of_the_a4000);
 ///
-/// For models whose training data are lost; if the data exist, `FeatureMap` and `Coral` train on them.
+/// For models whose training data are lost; if the data exist, `FeatureMap` and `Coral` train on them. For a model that
+/// reads several kinds of rows, column 0 keeps the kind of each row.
 ///
 /// Models:      CostModel; ParametricCostModel where M is one.
 /// Cost:        that of M, and of the map.
@@ -28,9 +30,11 @@ struct Mapped {
   M model{};
   Map map{};  ///< from the new device to the old one; the identity until it is fitted
 
-  void predict(const FeatureBatch& x, std::span<float> score) const { model.predict(map.apply(x), score); }
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    model.predict(alignment::mapped_for<M>(map, x), score);
+  }
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    model.fit(map.apply(x), y, group);
+    model.fit(alignment::mapped_for<M>(map, x), y, group);
   }
 
   [[nodiscard]] std::span<float> parameters()

@@ -31,8 +31,13 @@ namespace tunewright::adaptations {
 /// Models:      AdaptationFor<M> for every FineTunableCostModel M.
 /// Cost:        one training in every `every` updates.
 /// Determinism: that of the model.
-/// Errors:      `std::invalid_argument` for an untrained model, and for options out of range.
+/// Errors:      `std::invalid_argument` for an untrained model, for options out of range, and unless there is one label
+///              and group number per program.
 /// Deviates:    the first update trains, so that the first batch already counts; the code waits for the `every`-th.
+///
+/// Running averages of batch normalisation start each training at those of the source, as in the code, whose slow
+/// network keeps them. Measurements without a gradient (`nn::has_gradient`), such as equal labels under a ranking loss,
+/// are no update.
 struct Momentum {
   enum class Form : std::uint8_t { Released, Printed };
   Form form = Form::Released;
@@ -42,7 +47,8 @@ struct Momentum {
   bool refit_input_scale = true;           ///< scale inputs by the programs of the search, as the code does
 
   std::vector<float> slow{};  ///< run-time state: the slow weights; those of the model before the first update
-  unsigned updates = 0;       ///< run-time state
+  std::vector<float> source_statistics{};  ///< run-time state: `models::statistics_of` the model before that
+  unsigned updates = 0;                    ///< run-time state
 
   /// Throws `std::invalid_argument` for options out of range and a model without weights.
   template <FineTunableCostModel M>
@@ -55,11 +61,15 @@ struct Momentum {
           "adaptations::Momentum: the model has not learned anything yet; fit it on the source or load it "
           "before");
     }
+    models::check_fit_sizes("adaptations::Momentum", x, y.size(), group.size());
+    const std::span<float> statistics = models::statistics_of(model);
     if (slow.size() != weights.size()) slow.assign(weights.begin(), weights.end());
-    if (y.empty() || updates++ % every != 0) return;
+    if (source_statistics.size() != statistics.size()) source_statistics.assign(statistics.begin(), statistics.end());
+    const nn::Training how = training ? *training : nn::Training(model.training);
+    if (!nn::has_gradient(how, x, y, group) || updates++ % every != 0) return;
     std::copy(slow.begin(), slow.end(), weights.begin());
-    model.train_from_current(x, y, group, training ? *training : nn::Training(model.training),
-                             nn::Continuation{.frozen = {}, .refit_input_scale = refit_input_scale});
+    std::copy(source_statistics.begin(), source_statistics.end(), statistics.begin());
+    model.train_from_current(x, y, group, how, nn::Continuation{.frozen = {}, .refit_input_scale = refit_input_scale});
     follow(model.parameters());
   }
 

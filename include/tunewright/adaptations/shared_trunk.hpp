@@ -32,7 +32,8 @@ namespace tunewright::adaptations {
 /// Errors:      `std::invalid_argument` unless there is one head more than sources, for empty or inconsistent sources,
 ///              and for options out of range.
 /// Deviates:    MTL-TLP needs each program measured on every device, with one row of labels; here programs may differ,
-///              and a program measured on two devices appears twice, which costs time but does not change the loss.
+///              and a program measured on two devices appears twice. That costs time, and draws mini-batches from more
+///              programs: each has fewer labels of a device, so losses that compare programs compare other pairs.
 ///
 /// Without own measurements the model is unchanged.
 struct SharedTrunk {

@@ -25,8 +25,9 @@ struct MergeReport {
 ///
 /// The key of a record consists of its task, its candidate and the compiler with the measuring device
 /// (`Record::compiler`). Of several records with one key the one that says most is kept (`says_more`), of equals the
-/// first; records of one task stay in the order of inputs and lines. A whole last line without a newline counts. The output is written
-/// to a file with the ending `.partial`, which finally replaces `output`, and is removed after an error.
+/// first; records of one task stay in the order of inputs and lines. A whole last line without a newline counts. The
+/// output is written to a file with the ending `.partial`, which finally replaces `output`, and is removed after an
+/// error.
 ///
 /// Throws `std::invalid_argument` for no inputs, `std::runtime_error` for a file that is not a journal or is missing,
 /// if the output cannot be written, and if an input that is also the output has grown meanwhile or has lines of a newer

@@ -31,7 +31,8 @@ namespace tunewright::features {
 /// Determinism: a pure function of the configuration.
 /// Errors:      `std::invalid_argument` without knobs, for knobs that are all missing in the space, and for values that
 ///              do not match them.
-/// Deviates:    AutoTVM uses raw sizes and category numbers.
+/// Deviates:    AutoTVM uses raw sizes and category numbers. Samplers that count knobs, `samplers::ClusterCentres` and
+///              `samplers::UncertaintyPingPong`, count each column of a category as a knob of two values.
 ///
 /// A configuration with an unlisted category or a non-finite number gives no row.
 struct Knobs {

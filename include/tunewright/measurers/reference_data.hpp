@@ -38,8 +38,8 @@ struct ReferenceData {
 /// Random inputs and the expected values of every output of `task`.
 ///
 /// Sampled elements are corners, edges, neighbours of tile borders and random ones (`reference::sample_points`);
-/// unwritten elements are detected everywhere in any case, except integers on GPUs. Throws `std::invalid_argument` for a
-/// task without a graph and for options out of range. Cost: up to a second of evaluation per task.
+/// unwritten elements are detected everywhere in any case, except integers on GPUs. Throws `std::invalid_argument` for
+/// a task without a graph and for options out of range. Cost: up to a second of evaluation per task.
 /// Determinism: a function of the graph and of all options except `threads`.
 [[nodiscard]] TaskData make_task_data(const Task& task, const ReferenceData& options = {});
 

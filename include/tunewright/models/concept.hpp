@@ -57,8 +57,9 @@ concept ParametricCostModel = CostModel<M> && requires(M& own) {
 
 /// A model that can continue training: `train_from_current` is `fit`, but starts at the current weights, keeps the
 /// layers frozen in `from` bit for bit, and trains by `how` instead of the model's own `training`. It keeps the scale
-/// of the inputs unless `from` says otherwise. On an untrained model it is `fit`; with no programs it changes nothing.
-/// `blocks` lists the layers and their positions in `parameters`.
+/// of the inputs unless `from` says otherwise. On an untrained model it is `fit`; with no programs, or labels without a
+/// gradient (`nn::has_gradient`), it changes nothing. `blocks` lists the layers and their positions in `parameters`.
+/// A model that collects numbers besides its weights while it trains returns them by `statistics()`.
 template <class M>
 concept FineTunableCostModel =
     ParametricCostModel<M> &&
@@ -114,6 +115,18 @@ namespace models {
 /// scores are, in any unit. Losses grow with powers of a label, and gains of ranking with 2^y: with the maximum of a
 /// float every score would be NaN, with 64 all sums are finite.
 inline constexpr float most_label = 64;
+
+/// What a model collects besides its weights while it trains, such as the running averages of batch normalisation:
+/// `model.statistics()`, or nothing.
+template <class M>
+[[nodiscard]] std::span<float> statistics_of(M& model) {
+  if constexpr (requires {
+                  { model.statistics() } -> std::same_as<std::span<float>>;
+                })
+    return model.statistics();
+  else
+    return {};
+}
 
 /// Checks the sizes of a `predict` call. Throws std::invalid_argument.
 void check_predict_sizes(const char* who, const FeatureBatch& x, std::size_t scores);

@@ -85,7 +85,7 @@ struct Gbdt {
   }
 
   /// The same with scores before the first tree, which the trees correct and `predict` leaves out: start [P], or empty
-  /// for zeros (XGBoost's base margin).
+  /// for zeros (XGBoost's base margin). Throws `std::invalid_argument` also for scores that are not finite.
   void fit_from(std::span<const float> start, const FeatureBatch& x, std::span<const float> y,
                 std::span<const std::uint32_t> group);
 
@@ -150,6 +150,11 @@ TUNEWRIGHT_INLINE void Gbdt::fit_from(std::span<const float> start, const Featur
   }
   const float most = objective == gbdt::Objective::Logistic ? 1.0F : most_label;
   for (std::size_t p = 0; p < y.size(); ++p) check_label("models::Gbdt", y[p], p, most);
+  for (std::size_t p = 0; p < start.size(); ++p) {
+    if (std::isfinite(start[p])) continue;
+    throw std::invalid_argument("models::Gbdt::fit_from: the first score of program " + std::to_string(p) + " is " +
+                                number_text(static_cast<double>(start[p])) + "; give finite ones, 0 if unknown");
+  }
   if (x.columns() > gbdt::Ensemble::most_columns) {
     throw std::invalid_argument("models::Gbdt::fit: " + std::to_string(x.columns()) +
                                 " columns; at most 65535 are supported");

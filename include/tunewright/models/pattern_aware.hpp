@@ -38,11 +38,13 @@ namespace tunewright::models {
 /// Determinism: bit-identical for equal options and data at any number of threads, with one binary on one kind of
 ///              processor.
 /// Errors:      `std::invalid_argument` as every CostModel, for labels not from 0 to `most_label`, for options out
-///              of range, and for rows without columns of both kinds.
+///              of range, for rows without columns of both kinds, and for rows of another kind than 0 and 1.
 /// Deviates:    prediction normalises by running statistics; the released code never leaves training mode, so its
 ///              scores depend on the other programs of a batch. The paper's figure has one more layer in each branch
 ///              than its code; this follows the code. Running statistics are stored but are not parameters, so
-///              averaging parameters ignores them, as in the released code.
+///              averaging parameters ignores them, as in the released code. The released code stops early after a
+///              third of its 50 epochs (16) without a lower moving average of the loss; here `training.patience_epochs`
+///              is 0, so all epochs are trained.
 struct PatternAware {
   /// Rows of two kinds, such as those of `features::Joined<features::PerStatement, features::Dataflow>`.
   template <class Featurizer>
@@ -68,7 +70,7 @@ struct PatternAware {
   void predict(const FeatureBatch& x, std::span<float> score) const;
   /// Scores with dropout rate `share` of the trunk units; `pass` selects the mask.
   void predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
-  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const;
 
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
   /// See FineTunableCostModel.
@@ -77,6 +79,8 @@ struct PatternAware {
 
   [[nodiscard]] bool trained() const noexcept { return learned.trained(); }
   [[nodiscard]] std::span<float> parameters() noexcept { return learned.parameters(); }
+  /// Running means, then running variances, of the layer "norm".
+  [[nodiscard]] std::span<float> statistics() noexcept { return learned.statistics(); }
   [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const noexcept { return learned.blocks(); }
 
   /// See PersistentCostModel.
@@ -88,12 +92,14 @@ struct PatternAware {
 
   void check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y,
              std::span<const std::uint32_t> group) const;
+  static void check_kinds(const char* where, const FeatureBatch& x);
 };
 
 }  // namespace tunewright::models
 
 #if TUNEWRIGHT_DEFINES(networks)
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/models/labels.hpp"
@@ -103,13 +109,20 @@ namespace tunewright::models {
 
 TUNEWRIGHT_INLINE void PatternAware::predict(const FeatureBatch& x, std::span<float> score) const {
   check_predict_sizes(name, x, score.size());
+  check_kinds("predict", x);
   learned.predict(name, x, 0, nn::Pass{}, threads, score);
 }
 
 TUNEWRIGHT_INLINE void PatternAware::predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass,
                                                           std::span<float> score) const {
   check_predict_sizes(name, x, score.size());
+  check_kinds("predict_with_dropout", x);
   learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
+}
+
+TUNEWRIGHT_INLINE FeatureBatch PatternAware::embed(const FeatureBatch& x) const {
+  check_kinds("embed", x);
+  return learned.embed(name, x, threads);
 }
 
 TUNEWRIGHT_INLINE void PatternAware::fit(const FeatureBatch& x, std::span<const float> y,
@@ -151,6 +164,18 @@ TUNEWRIGHT_INLINE void PatternAware::check(const nn::Training& how, const Featur
                                 " features have no room for a part number, statements and " +
                                 std::to_string(dataflow_columns) +
                                 " columns of data movements; join both featurizers, statements first");
+  }
+  check_kinds("fit", x);
+}
+
+TUNEWRIGHT_INLINE void PatternAware::check_kinds(const char* where, const FeatureBatch& x) {
+  for (std::size_t r = 0; r < x.rows(); ++r) {
+    const float kind = x.row(r)[0];
+    if (kind == 0 || kind == 1) continue;
+    throw std::invalid_argument(std::string(name) + "::" + where + ": column 0 of row " + std::to_string(r) +
+                                ", its kind, is " + number_text(static_cast<double>(kind)) +
+                                "; give 0 for a statement and 1 for a data movement: join both featurizers, "
+                                "statements first, and let no map of features change column 0");
   }
 }
 

@@ -72,6 +72,9 @@ class BiLstmNetwork : public LayeredNetwork<T> {
   [[nodiscard]] static BiLstmNetwork of_shape(ByName&& by) {
     return BiLstmNetwork(by("columns"), {by("width"), by("layers"), by("attention_heads"), by("steps")}, by("heads"));
   }
+  [[nodiscard]] std::vector<ParameterRange> weights_of_head(std::size_t head) const {
+    return output_.weights_of_output(head);
+  }
   [[nodiscard]] std::size_t embedding_width() const noexcept { return sizes_.width; }
 
   void load(const Programs& programs, Trace& t) const {

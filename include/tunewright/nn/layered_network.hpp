@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
@@ -12,8 +13,9 @@
 namespace tunewright::nn {
 
 /// The common interface of networks: input and output sizes and parameters. A network derives from it and adds its
-/// layers to `layout_`. Constructors throw `std::invalid_argument` for sizes that no network has, because sizes come
-/// from files as well.
+/// layers to `layout_`. One with statistics, numbers that training collects besides the parameters, such as averages
+/// over batches, hides the members that mention them. Constructors throw `std::invalid_argument` for sizes that no
+/// network has, because sizes come from files as well.
 template <class T>
 class LayeredNetwork {
  public:
@@ -24,8 +26,11 @@ class LayeredNetwork {
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
   [[nodiscard]] const ParameterLayout& layout() const noexcept { return layout_; }
   [[nodiscard]] std::size_t heads() const noexcept { return heads_; }
-  /// Count of non-parameters that training stores, such as batch statistics; networks that have some hide this member.
-  [[nodiscard]] std::size_t statistics() const noexcept { return 0; }
+  [[nodiscard]] std::size_t statistics() const noexcept { return 0; }  ///< their number
+  /// Whether the layer that the statistics belong to is among the frozen ones.
+  [[nodiscard]] bool statistics_frozen(std::span<const std::string>) const { return true; }
+  /// Throws `std::runtime_error` for statistics that no training collects.
+  void check_statistics(std::span<const T>) const {}
   [[nodiscard]] Weights<T> initial(const Rng& rng) const {
     Weights<T> weights{Numbers<T>(layout_.size()), {}};
     layout_.initialise(rng, std::span<T>(weights.parameters));

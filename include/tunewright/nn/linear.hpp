@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "tunewright/nn/matrix.hpp"
 #include "tunewright/nn/parameters.hpp"
@@ -29,6 +30,14 @@ struct Linear {
     const float bound = 1.0F / std::sqrt(static_cast<float>(in));
     weight = layout.add(name + ".weight", in, out, -bound, bound);
     bias = layout.add(name + ".bias", 1, out, -bound, bound);
+  }
+
+  /// The column of W and the bias of one output.
+  [[nodiscard]] std::vector<ParameterRange> weights_of_output(std::size_t output) const {
+    std::vector<ParameterRange> weights;
+    for (std::size_t i = 0; i < in; ++i) weights.push_back({weight + i * out + output, weight + i * out + output + 1});
+    weights.push_back({bias + output, bias + output + 1});
+    return weights;
   }
 
   template <class T>

@@ -141,8 +141,7 @@ T pinball(std::span<const T> score, std::span<const T> y, T q, std::span<T> grad
 template <class T>
 T loss_of(const Training& training, std::span<const T> score, std::span<const T> y,
           std::span<const std::uint32_t> group, std::span<T> gradient) {
-  const bool ranks = training.loss == Loss::LambdaRank || training.loss == Loss::Pairwise;
-  const bool by_task = ranks && !training.across_tasks && !group.empty();
+  const bool by_task = training.ranks() && !training.across_tasks && !group.empty();
   std::vector<std::uint32_t> known;
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (!std::isnan(y[i])) known.push_back(static_cast<std::uint32_t>(i));

@@ -55,6 +55,9 @@ class MlpNetwork : public LayeredNetwork<T> {
     return MlpNetwork(by("columns"), by("hidden"), by("heads"));
   }
 
+  [[nodiscard]] std::vector<ParameterRange> weights_of_head(std::size_t head) const {
+    return output_.weights_of_output(head);
+  }
   [[nodiscard]] std::size_t embedding_width() const noexcept { return hidden_; }
 
   void load(const Programs& programs, Trace& t) const {

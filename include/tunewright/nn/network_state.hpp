@@ -38,6 +38,7 @@ class NetworkState {
 
   [[nodiscard]] bool trained() const noexcept { return network_.has_value(); }
   [[nodiscard]] std::span<T> parameters() noexcept { return weights_.parameters; }
+  [[nodiscard]] std::span<T> statistics() noexcept { return weights_.statistics; }
   [[nodiscard]] std::span<const ParameterBlock> blocks() const noexcept {
     return network_ ? network_->layout().blocks() : std::span<const ParameterBlock>{};
   }
@@ -56,20 +57,20 @@ class NetworkState {
     *this = std::move(next);
   }
 
-  /// Continues training from the current weights.
+  /// Continues training from the current weights. Changes nothing if no label has a gradient.
   void continue_fit(const How& how, const FeatureBatch& x, std::span<const T> labels,
                     std::span<const std::uint32_t> group, const Continuation& from) {
     check_width(how.who, "train_from_current", x);
     NetworkState next = *this;
     if (from.refit_input_scale && x.rows() > 0) next.scale_ = InputScale::fit(x);
-    next.go_on(how, x, labels, group, from.frozen);
-    *this = std::move(next);
+    if (next.go_on(how, x, labels, group, from.frozen)) *this = std::move(next);
   }
 
-  /// Sets the state read from a file. Throws `std::runtime_error` if the numbers do not fit the network.
+  /// Sets the state read from a file. Throws `std::runtime_error` for numbers that the network cannot have.
   void restore(Network network, InputScale scale, Weights<T> weights) {
     if (weights.parameters.size() != network.layout().size() || weights.statistics.size() != network.statistics())
       throw std::runtime_error("the weights do not fit the shape of the network");
+    network.check_statistics(weights.statistics);
     network_ = std::move(network);
     scale_ = std::move(scale);
     weights_ = std::move(weights);
@@ -124,10 +125,10 @@ class NetworkState {
                                 "; use the featurizer it was trained with");
   }
 
-  void go_on(const How& how, const FeatureBatch& x, std::span<const T> labels, std::span<const std::uint32_t> group,
+  bool go_on(const How& how, const FeatureBatch& x, std::span<const T> labels, std::span<const std::uint32_t> group,
              std::span<const std::string> frozen) {
     Trainer<Network> trainer(*network_, how.training, how.dropout, how.seed, how.threads);
-    trainer.train(Lesson<T>{&x, &scale_, described(x), labels, group}, frozen, weights_);
+    return trainer.train(Lesson<T>{&x, &scale_, described(x), labels, group}, frozen, weights_);
   }
 
   // Calls use(trace, program, row) for every program that has rows, in parts of fixed size.

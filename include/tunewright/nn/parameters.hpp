@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <stdexcept>
@@ -51,6 +52,9 @@ class ParameterLayout {
   /// `std::invalid_argument` for a prefix that matches no block.
   [[nodiscard]] std::vector<ParameterRange> without(std::span<const std::string> frozen) const;
 
+  /// Whether the names of all blocks of a layer begin with one of `frozen`.
+  [[nodiscard]] bool is_frozen(const std::string& layer, std::span<const std::string> frozen) const;
+
   /// Draws all parameters. Each block has its own random stream, so its values do not depend on other blocks.
   template <class T>
   void initialise(const Rng& rng, std::span<T> parameters) const {
@@ -64,6 +68,7 @@ class ParameterLayout {
   }
 
  private:
+  static bool begins_with_one_of(const std::string& name, std::span<const std::string> prefixes);
   void check_prefix(std::string_view prefix) const;
 
   std::vector<ParameterBlock> blocks_;
@@ -88,15 +93,25 @@ TUNEWRIGHT_INLINE std::vector<ParameterRange> ParameterLayout::without(std::span
   for (const std::string& prefix : frozen) check_prefix(prefix);
   std::vector<ParameterRange> kept;
   for (const ParameterBlock& block : blocks_) {
-    bool taken_out = false;
-    for (const std::string& prefix : frozen) taken_out = taken_out || block.name.starts_with(prefix);
-    if (taken_out) continue;
+    if (begins_with_one_of(block.name, frozen)) continue;
     if (!kept.empty() && kept.back().last == block.first)
       kept.back().last += block.size();
     else
       kept.push_back({block.first, block.first + block.size()});
   }
   return kept;
+}
+
+TUNEWRIGHT_INLINE bool ParameterLayout::is_frozen(const std::string& layer, std::span<const std::string> frozen) const {
+  return std::all_of(blocks_.begin(), blocks_.end(), [&](const ParameterBlock& block) {
+    return !block.name.starts_with(layer + ".") || begins_with_one_of(block.name, frozen);
+  });
+}
+
+TUNEWRIGHT_INLINE bool ParameterLayout::begins_with_one_of(const std::string& name,
+                                                           std::span<const std::string> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const std::string& prefix) { return name.starts_with(prefix); });
 }
 
 TUNEWRIGHT_INLINE void ParameterLayout::check_prefix(std::string_view prefix) const {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,18 @@ class PatternNetwork : public LayeredNetwork<T> {
   [[nodiscard]] static PatternNetwork of_shape(ByName&& by) {
     return PatternNetwork(by("columns"), by("dataflow_columns"), by("hidden"), by("heads"));
   }
+  [[nodiscard]] std::vector<ParameterRange> weights_of_head(std::size_t head) const {
+    return output_.weights_of_output(head);
+  }
   [[nodiscard]] std::size_t statistics() const noexcept { return norm_.statistics(); }
+  [[nodiscard]] bool statistics_frozen(std::span<const std::string> frozen) const {
+    return layout_.is_frozen("norm", frozen);
+  }
+  void check_statistics(std::span<const T> statistics) const {
+    for (const T variance : statistics.subspan(hidden_)) {
+      if (!(variance >= 0)) throw std::runtime_error("'statistics' holds a variance that is negative");
+    }
+  }
   [[nodiscard]] std::size_t embedding_width() const noexcept { return hidden_; }
   [[nodiscard]] Weights<T> initial(const Rng& rng) const {
     Weights<T> weights = LayeredNetwork<T>::initial(rng);

@@ -74,6 +74,9 @@ class PrimitiveNetwork : public LayeredNetwork<T> {
   [[nodiscard]] static PrimitiveNetwork of_shape(ByName&& by) {
     return PrimitiveNetwork(by("columns"), by("width"), by("attention_heads"), by("heads"));
   }
+  [[nodiscard]] std::vector<ParameterRange> weights_of_head(std::size_t head) const {
+    return {{head_[head].front().weight, head_[head].back().bias + 1}};  // added one after the other; one output
+  }
   [[nodiscard]] std::size_t embedding_width() const noexcept { return width_ / 4; }
 
   void load(const Programs& programs, Trace& t) const {

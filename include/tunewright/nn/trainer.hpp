@@ -45,7 +45,10 @@ struct Weights {
 /// Every layer processes all rows of a shard at once; each shard has its own gradient, and the gradients are added in
 /// the order of the shards.
 ///
-/// A network N has `layout()`, `heads()`, `Scalar`, and a `Trace`, which stores the state of one shard between
+/// A mini-batch whose loss has no gradient (see `has_gradient`) is left out, and a head for which that holds in the
+/// whole lesson keeps its weights: optimisers would let them decay.
+///
+/// A network N is a `LayeredNetwork` with `weights_of_head` and a `Trace`, which stores the state of one shard between
 ///   load(programs, trace)                                reads features
 ///   forward(parameters, statistics, pass, trace)         writes trace.score (P padded, heads)
 ///   backward(parameters, gradient, pass, trace)          reads trace.d_score, adds to gradient
@@ -63,11 +66,12 @@ class Trainer {
   Trainer(const Network& network, const Training& training, float dropout, std::uint64_t seed, unsigned threads)
       : network_(network), training_(training), dropout_(dropout), rng_(seed), team_(threads) {}
 
-  /// Changes all `weights` outside the frozen layers.
-  void train(const Lesson<T>& lesson, std::span<const std::string> frozen, Weights<T>& weights) {
+  /// Changes all `weights` outside the frozen layers. If no label has a gradient, returns false and changes nothing.
+  bool train(const Lesson<T>& lesson, std::span<const std::string> frozen, Weights<T>& weights) {
     const std::size_t n = lesson.programs.size();
-    if (n == 0) return;
     const auto pieces = pieces_of(network_.layout().without(frozen));
+    if (!has_gradient(lesson, lesson.programs)) return false;
+    const Weights<T> before = weights;
     Stepper<T> stepper(training_, network_.layout().size());
     EarlyStopping patience(training_.patience_epochs);
     const std::size_t batches = (n - 1) / training_.batch_programs + 1;  // the sum may overflow
@@ -77,17 +81,23 @@ class Trainer {
     for (unsigned epoch = 0; epoch < epochs; ++epoch) {
       rng_.split(2 * std::uint64_t{epoch}).shuffle(std::span(order));
       const float rate = training_.learning_rate_in(epoch, epochs);
+      bool stepped = false;
       for (std::size_t b = 0; b < batches; ++b) {
         const std::size_t first = b * n / batches, last = (b + 1) * n / batches;
+        const auto batch = std::span<const std::uint32_t>(order).subspan(first, last - first);
         const Pass pass{true, dropout_, rng_.split(2 * step + 1)};
         ++step;
-        patience.batch(gradient_of(lesson, std::span(order).subspan(first, last - first), pass, weights));
+        if (!has_gradient(lesson, batch)) continue;
+        stepped = true;
+        patience.batch(gradient_of(lesson, batch, pass, weights));
         stepper.begin(rate, add_shards(pieces));
         team_.for_each(pieces.size(),
                        [&](std::size_t i, unsigned) { stepper.step(pieces[i], gradients_[0], weights.parameters); });
       }
-      if (patience.epoch()) break;
+      if (stepped && patience.epoch()) break;
     }
+    put_back_what_stays(lesson, frozen, before, weights);
+    return true;
   }
 
   /// Forward and backward pass over `batch`; afterwards `gradient()` is the gradient of the returned loss.
@@ -141,6 +151,33 @@ class Trainer {
   }
 
  private:
+  [[nodiscard]] bool has_gradient(const Lesson<T>& lesson, std::span<const std::uint32_t> programs) {
+    for (std::size_t head = 0; head < network_.heads(); ++head) {
+      if (has_gradient(lesson, programs, head)) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool has_gradient(const Lesson<T>& lesson, std::span<const std::uint32_t> programs, std::size_t head) {
+    label_.clear();
+    group_.clear();
+    for (const std::uint32_t p : programs) {
+      label_.push_back(lesson.labels[p * network_.heads() + head]);
+      if (!lesson.group.empty()) group_.push_back(lesson.group[p]);
+    }
+    return nn::has_gradient<T>(training_, label_, group_);
+  }
+
+  // Neither the weights of a head without a gradient nor statistics influence the steps of other weights.
+  void put_back_what_stays(const Lesson<T>& lesson, std::span<const std::string> frozen, const Weights<T>& before,
+                           Weights<T>& weights) {
+    for (std::size_t head = 0; head < network_.heads(); ++head) {
+      if (has_gradient(lesson, lesson.programs, head)) continue;
+      for (const auto& [first, last] : network_.weights_of_head(head))
+        std::copy(before.parameters.data() + first, before.parameters.data() + last, weights.parameters.data() + first);
+    }
+    if (network_.statistics_frozen(frozen)) weights.statistics = before.statistics;
+  }
+
   // Adds up the shards' gradients in the first one; returns the Euclidean norm of the sum.
   double add_shards(std::span<const ParameterRange> pieces) {
     squares_.assign(pieces.size(), 0.0);

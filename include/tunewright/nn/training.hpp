@@ -5,9 +5,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"
 
 namespace tunewright::nn {
@@ -60,7 +64,34 @@ struct Training {
   [[nodiscard]] unsigned epochs_of(std::size_t batches) const;
 
   [[nodiscard]] float learning_rate_in(unsigned epoch, unsigned all_epochs) const;
+
+  /// Whether the loss compares programs.
+  [[nodiscard]] bool ranks() const noexcept { return loss == Loss::LambdaRank || loss == Loss::Pairwise; }
 };
+
+/// Whether the loss of programs with labels `y` ([n], NaN: unknown) in the tasks `group` ([n], or empty for one task)
+/// has a gradient. A ranking loss needs two different labels that it compares, WeightedMeanSquared a label above 0, any
+/// loss a known label. Where there is none, training steps would be weight decay alone, which Adam turns into steps of
+/// full length towards 0: networks do not take them.
+template <class T>
+[[nodiscard]] bool has_gradient(const Training& training, std::span<const T> y, std::span<const std::uint32_t> group) {
+  const bool by_task = training.ranks() && !training.across_tasks && !group.empty();
+  std::unordered_map<std::uint32_t, T> first_of_task;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (std::isnan(y[i])) continue;
+    if (training.ranks()) {
+      const T gain = training.loss == Loss::LambdaRank ? std::exp2(y[i]) : y[i];
+      if (first_of_task.try_emplace(by_task ? group[i] : 0U, gain).first->second != gain) return true;
+    } else if (training.loss != Loss::WeightedMeanSquared || y[i] > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The same of programs [n] that have rows; the others are ignored in training.
+[[nodiscard]] bool has_gradient(const Training& training, const FeatureBatch& x, std::span<const float> y,
+                                std::span<const std::uint32_t> group);
 
 /// What a network keeps when it continues to learn.
 struct Continuation {
@@ -122,6 +153,15 @@ TUNEWRIGHT_INLINE float Training::learning_rate_in(unsigned epoch, unsigned all_
              (1 + std::cos(3.14159265F * static_cast<float>(epoch) / static_cast<float>(all_epochs)));
   }
   return learning_rate;
+}
+
+TUNEWRIGHT_INLINE bool has_gradient(const Training& training, const FeatureBatch& x, std::span<const float> y,
+                                    std::span<const std::uint32_t> group) {
+  std::vector<float> known(y.begin(), y.end());
+  for (std::size_t p = 0; p < known.size(); ++p) {
+    if (x.program(p).empty()) known[p] = std::numeric_limits<float>::quiet_NaN();
+  }
+  return has_gradient<float>(training, known, group);
 }
 
 TUNEWRIGHT_INLINE void EarlyStopping::batch(double loss) {

@@ -3,12 +3,15 @@
 
 #include "tunewright/adaptations/concept.hpp"
 #include "tunewright/adaptations/fine_tune.hpp"
+#include "tunewright/adaptations/transferred.hpp"
 #include "tunewright/drafts/none.hpp"
 #include "tunewright/explorers/evolutionary.hpp"
 #include "tunewright/features/per_statement.hpp"
 #include "tunewright/filters/static_limits.hpp"
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/models/concept.hpp"
+#include "tunewright/models/gbdt.hpp"
+#include "tunewright/models/gbdt/objective.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/samplers/epsilon_greedy.hpp"
 #include "tunewright/spaces/concept.hpp"
@@ -22,7 +25,8 @@ namespace tunewright::recipes {
 ///   recipes::TenSet<Space, Measurer, models::Mlp, adaptations::None>
 ///   recipes::TenSet<Space, Measurer, adaptations::Transferred<models::Gbdt>, adaptations::WarmStart>
 ///
-/// The second recipe does not train the network further; the third uses pretrained trees and adds new ones.
+/// The second recipe does not train the network further; the third uses pretrained trees (assign them to
+/// `parts.model.source`) and adds new ones, which learn corrections by a squared loss.
 ///
 /// Paper:    Zheng et al., TenSet: A Large-scale Program Performance Dataset for Learned Tensor Compilers, NeurIPS 2021
 ///           datasets and benchmarks.
@@ -43,6 +47,10 @@ struct TenSet {
 
   /// As in Ansor.
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
+  /// By default the weight of a program is its label, but a correction of a slow program counts as much as any.
+  static void set_model(adaptations::Transferred<models::Gbdt>& trees) {
+    trees.own.objective = models::gbdt::Objective::Squared;
+  }
   /// At least ten steps of gradient descent.
   static void set_adaptation(adaptations::FineTune& tuning) { tuning.training = adaptations::tenset_fine_tuning(); }
 };

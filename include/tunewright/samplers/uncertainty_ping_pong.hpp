@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <span>
 #include <utility>
@@ -50,7 +51,8 @@ namespace tunewright::samplers {
 ///              the explorer's pool: let it return several times the batch (`elite_factor`), and random candidates
 ///              beside them for the random part. Where a recipe has a draft, that ranks the exploration of pings, too.
 ///              The pool is taken as one task, that of its first candidate. Labels rescaled by a new best stay beside
-///              predictions made before it.
+///              predictions made before it. A knob that `features::Knobs` describes by one column per category
+///              counts once per column, so two configurations of different categories differ in two of them.
 template <CostModel Q>
 struct UncertaintyPingPong {
   template <class Featurizer>
@@ -116,9 +118,20 @@ struct UncertaintyPingPong {
   }
 
  private:
-  // How far off the model may be.
+  // How far off the model may be; minus infinity for a program without rows, whose deviation is infinite.
   template <CostModel M>
   [[nodiscard]] Guide expected_error(const M& model, const Labelled& labelled, const Rng& rng) const {
+    return [of_described = expected_error_of_described(model, labelled, rng)](const FeatureBatch& x,
+                                                                              std::span<float> error) {
+      of_described(x, error);
+      for (std::size_t p = 0; p < error.size(); ++p) {
+        if (x.program(p).empty()) error[p] = -std::numeric_limits<float>::infinity();
+      }
+    };
+  }
+
+  template <CostModel M>
+  [[nodiscard]] Guide expected_error_of_described(const M& model, const Labelled& labelled, const Rng& rng) const {
     FeatureBatch taught(labelled.x.columns());
     std::vector<float> seen;
     std::vector<std::uint32_t> task;

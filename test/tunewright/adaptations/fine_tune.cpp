@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "support/descent_line.hpp"
 #include "support/recording_model.hpp"
 #include "support/refusal.hpp"
@@ -69,6 +73,23 @@ TEST_CASE("few new programs are not worth a training") {
   CHECK(model.weights == Labels{0.05F, 0.05F});
 }
 
+TEST_CASE("equal labels under a ranking loss are no update") {
+  DescentLine model = source();
+  model.training.loss = nn::Loss::LambdaRank;
+  FineTune tune{.refit_input_scale = true, .min_growth = 1};
+  update(tune, model);
+  tune.update(model, one_column({1, 2}), Labels{0, 0}, {});
+  FeatureBatch described_once = one_column({1});
+  described_once.close_program();
+  tune.update(model, described_once, Labels{1, 0}, {});
+  CHECK(model.weights == Labels{0, 0});
+  CHECK(model.rescaled == 0);
+  CHECK(tune.fitted_candidates == 0);
+  tune.update(model, one_column({1, 2}), Labels{0, 1}, {});
+  CHECK(model.weights != Labels{0, 0});
+  CHECK(tune.fitted_candidates == 2);
+}
+
 TEST_CASE("what others use") {
   CHECK(adaptations::tenset_fine_tuning().optimiser == nn::Optimiser::Sgd);
   CHECK(adaptations::tenset_fine_tuning().learning_rate == 0.04F);
@@ -88,4 +109,7 @@ TEST_CASE("mistakes are named") {
   CHECK(message({.frozen = {"line.s"}, .trained = {"line.b"}}, model).find("name the smaller set") !=
         std::string::npos);
   CHECK(message({.min_growth = -1}, model).find("min_growth") != std::string::npos);
+  const std::vector<std::uint32_t> groups{1, 2};
+  CHECK(refusal([&] { FineTune{}.update(model, one_column({1}), Labels{1}, groups); }) ==
+        "adaptations::FineTune::fit: 2 group numbers for 1 programs; pass one a program, or none for a single task");
 }

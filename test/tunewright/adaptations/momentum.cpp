@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "support/descent_line.hpp"
 #include "support/recording_model.hpp"
 #include "support/refusal.hpp"
@@ -92,6 +95,21 @@ TEST_CASE("without measurements nothing happens; training may be chosen") {
   CHECK(model.weights == Labels{1, 1});
 }
 
+TEST_CASE("equal labels under a ranking loss are no update, and do not count as one") {
+  DescentLine model = source(0.5F, 0.5F);
+  model.training.loss = nn::Loss::LambdaRank;
+  Momentum moa{.momentum = 0.5};
+  moa.update(model, one_column({1}), Labels{1}, {});
+  moa.update(model, one_column({1, 2}), Labels{0, 0}, {});
+  CHECK(model.weights == Labels{0.5F, 0.5F});
+  CHECK(moa.slow == Labels{0.5F, 0.5F});
+  CHECK(moa.updates == 0);
+  moa.update(model, one_column({1, 2}), Labels{0, 1}, {});  // now the first
+  CHECK(model.rescaled == 1);
+  CHECK(moa.updates == 1);
+  CHECK(moa.slow != Labels{0.5F, 0.5F});
+}
+
 TEST_CASE("a model without weights and options out of range are refused") {
   DescentLine empty, model = source();
   CHECK(refusal([&] { Momentum{}.update(empty, one_column({1}), Labels{1}, {}); }) ==
@@ -100,4 +118,7 @@ TEST_CASE("a model without weights and options out of range are refused") {
   const auto update = [&](Momentum moa) { return refusal([&] { moa.update(model, one_column({1}), Labels{1}, {}); }); };
   CHECK(update({.momentum = 1.5}) == "Momentum: momentum is 1.5; give a share, 0 to 1");
   CHECK(update({.every = 0}) == "Momentum: every is 0; give at least 1");
+  const std::vector<std::uint32_t> groups{1, 2};
+  CHECK(refusal([&] { Momentum{}.update(model, one_column({1}), Labels{1}, groups); }) ==
+        "adaptations::Momentum::fit: 2 group numbers for 1 programs; pass one a program, or none for a single task");
 }

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "support/network_lessons.hpp"
 #include "support/refusal.hpp"
 #include "tunewright/adaptations/fine_tune.hpp"
 #include "tunewright/adaptations/momentum.hpp"
 #include "tunewright/adaptations/shared_trunk.hpp"
 #include "tunewright/core/rng.hpp"
+#include "tunewright/models/pattern_aware.hpp"
 #include "tunewright/models/primitive_attention.hpp"
 
 using namespace tunewright;
@@ -110,4 +112,65 @@ TEST_CASE("a shared trunk learns each device at its head") {
   PrimitiveAttention one = network(1);
   CHECK(test::refusal([&] { shared.update(one, own.x, own.y, own.group); }).find("need 2 heads, but the model has 1") !=
         std::string::npos);
+}
+
+TEST_CASE("a first batch of failures leaves the source as it is, by every network adaptation") {
+  const LabelledPrograms own = measured(16, 7, 1);
+  const std::vector<float> failed(16, 0.0F);
+  const auto stays = [&](auto adaptation) {
+    PrimitiveAttention model = network();
+    model.training.loss = nn::Loss::LambdaRank;
+    const LabelledPrograms source = measured(64, 1, 1);
+    model.fit(source.x, source.y, {});
+    const std::vector<float> before = weights(model);
+    adaptation.update(model, own.x, failed, {});
+    CHECK(weights(model) == before);
+    adaptation.update(model, own.x, own.y, {});
+    CHECK(weights(model) != before);
+  };
+  stays(adaptations::FineTune{});
+  stays(adaptations::Momentum{});
+}
+
+namespace {
+
+models::PatternAware normalised(const test::NetworkLesson& lesson) {
+  models::PatternAware model{
+      .hidden = 16, .dataflow_columns = 2, .training = {.epochs = 2, .least_steps = 8}, .threads = 1};
+  model.fit(lesson.x, lesson.y, lesson.group);
+  return model;
+}
+std::vector<float> statistics(models::PatternAware& model) {
+  return {model.statistics().begin(), model.statistics().end()};
+}
+
+/// Updates twice with the same measurements, each time from the same weights.
+template <class Adaptation>
+void check_same_twice(Adaptation adaptation) {
+  models::PatternAware model = normalised(test::make_lesson(100, 3));
+  const std::vector<float> source = statistics(model);
+  const auto own = test::make_lesson(40, 4);
+  adaptation.update(model, own.x, own.y, own.group);
+  const std::vector<float> once = statistics(model), score = test::predicted(model, own.x);
+  CHECK(once != source);
+  adaptation.update(model, own.x, own.y, own.group);
+  CHECK(statistics(model) == once);
+  CHECK(test::predicted(model, own.x) == score);
+}
+
+}  // namespace
+
+TEST_CASE("running averages of batch normalisation start at the source's with each training") {
+  check_same_twice(adaptations::FineTune{});
+  check_same_twice(adaptations::Momentum{.momentum = 1, .every = 1});
+}
+
+TEST_CASE("running averages of a frozen layer stay") {
+  models::PatternAware model = normalised(test::make_lesson(100, 3));
+  const std::vector<float> source = statistics(model);
+  const auto own = test::make_lesson(40, 4);
+  adaptations::FineTune{.trained = {"output"}}.update(model, own.x, own.y, own.group);
+  CHECK(statistics(model) == source);
+  adaptations::FineTune{.frozen = {"norm.gain"}}.update(model, own.x, own.y, own.group);  // a part of the layer
+  CHECK(statistics(model) != source);
 }

@@ -412,6 +412,12 @@ TEST_CASE("misuse is named") {
                        "be described without rows",
                        std::invalid_argument);
   CHECK(model.ensemble == before);
+  CHECK_THROWS_WITH_AS(model.fit_from(std::vector<float>{0, infinity}, x, y, {}),
+                       "models::Gbdt::fit_from: the first score of program 1 is inf; give finite ones, 0 if unknown",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(model.fit_from(std::vector<float>{std::numeric_limits<float>::quiet_NaN(), 0}, x, y, {}),
+                       doctest::Contains("the first score of program 0 is"), std::invalid_argument);
+  CHECK(model.ensemble == before);
   score.resize(1);
   CHECK_THROWS_AS(model.predict(x, score), std::invalid_argument);
   FeatureBatch wide(2);

@@ -78,6 +78,26 @@ TEST_CASE("a file of a network without layers, heads or attention is refused, no
   CHECK(contains(refused_with<models::PrimitiveAttention>(primitive, "width", "10"), "width is 10"));
 }
 
+TEST_CASE("a file of a network whose running variance is negative is refused") {
+  const data::TensorFile file =
+      file_of(models::PatternAware{.hidden = 8, .dataflow_columns = 2, .training = {.least_steps = 1}});
+  const auto refused_for = [&](std::size_t position, float value) {
+    data::TensorFile changed = file;
+    for (data::Tensor& tensor : changed.tensors) {
+      if (tensor.name != "statistics") continue;
+      std::vector<float> numbers = tensor.values<float>();
+      numbers[position] = value;
+      tensor = data::Tensor::of("statistics", numbers);
+    }
+    return refused<models::PatternAware>(changed);
+  };
+  // Eight means, then eight variances.
+  CHECK(contains(refused_for(8, -1e-3F), "'statistics' holds a variance that is negative"));
+  CHECK(contains(refused_for(15, -1), "'statistics' holds a variance that is negative"));
+  CHECK(refused_for(15, 0) == "nothing was thrown");
+  CHECK(refused_for(7, -1) == "nothing was thrown");
+}
+
 TEST_CASE("a file of a Gaussian process takes no more memory than is foreseen") {
   data::TensorFile file = file_of(models::GaussianProcess{.threads = 1});
   for (data::Tensor& tensor : file.tensors) {

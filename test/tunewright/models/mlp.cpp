@@ -77,6 +77,47 @@ TEST_CASE("every loss teaches") {
   CHECK(test::accuracy(by_task, held_out) > 0.8);
 }
 
+TEST_CASE("training on teaches the first head alone") {
+  const auto lesson = test::make_lesson(60, 1);
+  std::vector<float> labels;
+  for (const float y : lesson.y) labels.insert(labels.end(), {y, 1 - y});
+  Mlp model{.hidden = 8, .heads = 2, .training = {.epochs = 1, .least_steps = 5}};
+  model.fit_heads(lesson.x, labels, lesson.group);
+  const std::vector<float> before(model.parameters().begin(), model.parameters().end());
+  model.train_from_current(lesson.x, lesson.y, lesson.group, model.training);
+  for (const auto& block : model.blocks()) {
+    if (!block.name.starts_with("output")) continue;
+    CAPTURE(block.name);
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const std::size_t at = block.first + i;
+      CHECK((model.parameters()[at] == before[at]) == (i % 2 == 1));  // the second column of two
+    }
+  }
+}
+
+TEST_CASE("mini-batches of equal labels are left out") {
+  // The first task has ten labels, the second one.
+  FeatureBatch x(1);
+  std::vector<float> y;
+  std::vector<std::uint32_t> group;
+  for (std::size_t p = 0; p < 20; ++p) {
+    x.append_program(std::vector<float>{static_cast<float>(p)});
+    y.push_back(p < 10 ? static_cast<float>(p) / 10 : 0.5F);
+    group.push_back(p < 10 ? 0U : 1U);
+  }
+  const auto weights_after = [&](std::size_t programs_a_batch) {
+    Mlp model{.hidden = 4, .training = {.across_tasks = false, .batch_programs = programs_a_batch}};
+    model.training.learning_rate = 1e-2F;
+    model.fit(x, y, group);
+    return std::vector<float>(model.parameters().begin(), model.parameters().end());
+  };
+  Mlp untrained{.hidden = 4, .training = {.across_tasks = false}};
+  untrained.fit(x, std::vector<float>(20, 0.5F), group);
+  const std::vector<float> initial(untrained.parameters().begin(), untrained.parameters().end());
+  CHECK(weights_after(1) == initial);
+  CHECK(weights_after(20) != initial);
+}
+
 TEST_CASE("options out of range are refused by name") {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const auto lesson = test::make_lesson(4, 1);

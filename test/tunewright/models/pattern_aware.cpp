@@ -54,3 +54,22 @@ TEST_CASE("misfitting options and widths are refused by name") {
   CHECK(refused({.dataflow_columns = std::numeric_limits<std::size_t>::max()}).find("no room") != std::string::npos);
   CHECK(refused({.dropout = -1}).find("dropout") != std::string::npos);
 }
+
+TEST_CASE("rows of other kinds are refused by number and kind") {
+  const auto lesson = test::make_lesson(20, 1);
+  PatternAware model{.hidden = 16, .dataflow_columns = 2, .training = {.epochs = 1, .least_steps = 1}};
+  model.fit(lesson.x, lesson.y, lesson.group);
+  FeatureBatch moved(6);
+  moved.append_program(std::vector<float>{0, 1, 2, 3, 4, 5, 0.75F, 1, 2, 3, 4, 5});
+  std::vector<float> score(1);
+  const std::string reason =
+      ": column 0 of row 1, its kind, is 0.75; give 0 for a statement and 1 for a data movement: join both "
+      "featurizers, statements first, and let no map of features change column 0";
+  CHECK(test::refusal([&] { model.predict(moved, score); }) == "models::PatternAware::predict" + reason);
+  CHECK(test::refusal([&] { model.predict_with_dropout(moved, 0.5F, 1, score); }) ==
+        "models::PatternAware::predict_with_dropout" + reason);
+  CHECK(test::refusal([&] { (void)model.embed(moved); }) == "models::PatternAware::embed" + reason);
+  CHECK(test::refusal([&] { model.fit(moved, std::vector<float>{1}, {}); }) == "models::PatternAware::fit" + reason);
+  CHECK(test::refusal([&] { model.train_from_current(moved, std::vector<float>{1}, {}, model.training); }) ==
+        "models::PatternAware::fit" + reason);
+}

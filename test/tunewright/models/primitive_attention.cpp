@@ -64,7 +64,7 @@ TEST_CASE("the quick settings rank what they have not seen, from 128 programs") 
 
 TEST_CASE("fit teaches the first head alone") {
   const auto lesson = test::make_lesson(60, 1);
-  PrimitiveAttention model{.width = 16, .attention_heads = 2, .heads = 2, .training = {.weight_decay = 0}};
+  PrimitiveAttention model{.width = 16, .attention_heads = 2, .heads = 2};
   model.training.epochs = model.training.least_steps = 1;
   model.fit(lesson.x, lesson.y, lesson.group);
   const std::vector<float> before(model.parameters().begin(), model.parameters().end());

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -121,10 +123,42 @@ TEST_CASE("what is frozen is left out, and the rest is cut into pieces") {
   CHECK(layout.without(bias) == Ranges{{0, 20000}, {20200, 20400}});
   CHECK(layout.without(all).empty());
   CHECK_THROWS_WITH_AS((void)layout.without(none), doctest::Contains("output.weight"), std::invalid_argument);
+  CHECK(layout.is_frozen("output", all));
+  CHECK(layout.is_frozen("encoder.0", all));
+  CHECK_FALSE(layout.is_frozen("encoder.0", bias));  // its weight is not
   CHECK(nn::pieces_of(layout.without(bias)) == Ranges{{0, 16384}, {16384, 20000}, {20200, 20400}});
   std::vector<double> w(layout.size());
   layout.initialise(Rng(1), std::span(w));
   CHECK(w[0] != w[1]);
   CHECK(w[20000] == 0);
   CHECK(w[20200] == 0.5);
+}
+
+TEST_CASE("labels that have no gradient") {
+  constexpr float unknown = std::numeric_limits<float>::quiet_NaN();
+  using Labels = std::vector<float>;
+  using Groups = std::vector<std::uint32_t>;
+  const auto teaches = [](nn::Training training, const Labels& y, const Groups& group = {}) {
+    return nn::has_gradient<float>(training, y, group);
+  };
+  for (const auto loss : {nn::Loss::LambdaRank, nn::Loss::Pairwise}) {
+    const nn::Training across{.loss = loss}, within{.loss = loss, .across_tasks = false};
+    CHECK_FALSE(teaches(across, {}));
+    CHECK_FALSE(teaches(across, {0.5F}));
+    CHECK_FALSE(teaches(across, {0, 0, 0}));
+    CHECK_FALSE(teaches(across, {0.5F, unknown, 0.5F}));
+    CHECK(teaches(across, {0.5F, unknown, 0.25F}));
+    CHECK(teaches(across, {0.5F, 0.25F}, {1, 2}));
+    CHECK_FALSE(teaches(within, {0.5F, 0.25F}, {1, 2}));
+    CHECK(teaches(within, {0.5F, 0.25F, 0.25F}, {1, 2, 1}));
+    CHECK(teaches(within, {0.5F, 0.25F}));
+  }
+  CHECK_FALSE(teaches({}, {0, 1e-20F}));  // 2^y is alike
+  CHECK(teaches({.loss = nn::Loss::Pairwise}, {0, 1e-20F}));
+  for (const auto loss : {nn::Loss::MeanSquared, nn::Loss::Quantile}) {
+    CHECK(teaches({.loss = loss}, {unknown, 0}));
+    CHECK_FALSE(teaches({.loss = loss}, {unknown, unknown}));
+  }
+  CHECK(teaches({.loss = nn::Loss::WeightedMeanSquared}, {0, 0.5F}));
+  CHECK_FALSE(teaches({.loss = nn::Loss::WeightedMeanSquared}, {0, unknown}));
 }

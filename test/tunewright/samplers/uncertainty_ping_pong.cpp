@@ -21,8 +21,8 @@ struct MeanByColumn1 {
 
   void predict(const FeatureBatch& x, std::span<float> score) const {
     for (std::size_t p = 0; p < x.programs(); ++p) {
-      score[p] = 0;
-      for (std::size_t i = 0; i < values.size(); ++i) {
+      score[p] = x.program(p).empty() ? -std::numeric_limits<float>::infinity() : 0;
+      for (std::size_t i = 0; i < values.size() && !x.program(p).empty(); ++i) {
         if (values[i] == x.program(p)[1]) score[p] = means[i];
       }
     }
@@ -178,6 +178,29 @@ TEST_CASE("until errors are known the model's own doubt counts, or that of its c
   const FeatureBatch pool = toy::programs({{0.9F, 3}, {0.1F, 7}});
   CHECK(sampler.select(MeanByColumn1{}, pool, std::vector<float>{0.9F, 0.1F}, 1, rng, {.x = known, .y = y}) ==
         Positions{1});
+}
+
+TEST_CASE("a ping ranks programs without rows last, whatever stands for the error") {
+  constexpr float last = -std::numeric_limits<float>::infinity();
+  FeatureBatch x(2);
+  x.close_program();
+  x.append_program(std::vector<float>{0.9F, 3});
+  x.close_program();
+  x.append_program(std::vector<float>{0.1F, 7});
+  const Known known(0.25F);
+  samplers::Labelled unpredicted = known.labelled();
+  unpredicted.predicted = {};
+  Rng rng(1);
+  std::vector<float> value(4);
+  const auto ranked_last = [&] { return value[0] == last && value[2] == last && value[1] > last && value[3] > last; };
+  PingPong{.least_errors = 8}.guide(toy::OpenBook{}, known.labelled(), rng)(x, value);  // learned errors
+  CHECK(ranked_last());
+  PingPong{}.guide(toy::OpenBook{}, known.labelled(), rng)(x, value);  // the model's deviation
+  CHECK(ranked_last());
+  PingPong{}.guide(MeanByColumn1{}, unpredicted, rng)(x, value);  // that of copies
+  CHECK(ranked_last());
+  PingPong{}.guide(MeanByColumn1{}, {}, rng)(x, value);  // a pretrained model's scores
+  CHECK(ranked_last());
 }
 
 TEST_CASE("without labels a pretrained model's scores count") {

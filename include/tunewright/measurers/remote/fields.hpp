@@ -86,8 +86,8 @@ class FieldWriter {
   return cleaned;
 }
 
-/// Reads what `FieldWriter` wrote; texts are without control characters. Throws `ProtocolError` if the bytes end too early. Memory is allocated only for
-/// bytes that exist, never because of a length field.
+/// Reads what `FieldWriter` wrote; texts are without control characters. Throws `ProtocolError` if the bytes end too
+/// early. Memory is allocated only for bytes that exist, never because of a length field.
 class FieldReader {
  public:
   explicit FieldReader(std::span<const char> bytes) : left_(bytes) {}
