@@ -50,7 +50,8 @@ while read -r source what; do
       compiled) extra=(-DTUNEWRIGHT_SEPARATE_COMPILATION) ;;
       compiled+pch) extra=(-DTUNEWRIGHT_SEPARATE_COMPILATION -include "$precompiled") ;;
     esac
-    printf '%6.2f s  %-12s  %s  %s\n' "$(seconds compile "$source" "${extra[@]}")" "$form" "${source#"$folder/"}" "$what"
+    taken="$(seconds compile "$source" "${extra[@]}")"  # on its own, or a failure would not end the script
+    printf '%6.2f s  %-12s  %s  %s\n' "$taken" "$form" "${source#"$folder/"}" "$what"
   done
 done <<LIST
 cmake/packaging/conan/test_package/consumer.cpp random search over a space of one's own

@@ -105,7 +105,8 @@ dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine
 
 }  // namespace dnnl_interface
 
-/// A primitive made at its first call, in the measuring process; constants are reordered then, once.
+/// A primitive made at its first call, in the measuring process, with its memory objects; constants are reordered then,
+/// once.
 class DnnlKernel {
  public:
   using Description = dnnl::memory::desc;
@@ -132,12 +133,10 @@ class DnnlKernel {
   void operator()(void* const* buffers) {
     if (!state_) prepare(buffers);
     State& s = *state_;
-    std::unordered_map<int, dnnl::memory> arguments = s.kept;
-    for (const Operand& operand : s.built.operands) {
-      if (arguments.count(operand.argument) == 0)
-        arguments.emplace(operand.argument, dnnl::memory(operand.layout, s.engine, buffers[operand.buffer]));
+    for (auto& [buffer, memory] : s.given) {
+      if (memory.get_data_handle() != buffers[buffer]) memory.set_data_handle(buffers[buffer]);
     }
-    s.built.primitive.execute(s.stream, arguments);
+    s.built.primitive.execute(s.stream, s.arguments);
     s.stream.wait();
   }
 
@@ -146,7 +145,8 @@ class DnnlKernel {
     dnnl::engine engine{dnnl::engine::kind::cpu, 0};
     dnnl::stream stream{engine};
     Built built;
-    std::unordered_map<int, dnnl::memory> kept;  ///< operands that are the same in every call
+    std::unordered_map<int, dnnl::memory> arguments;
+    std::vector<std::pair<std::size_t, dnnl::memory>> given;  ///< of the arguments those in buffers, with their number
   };
 
   void prepare(void* const* buffers) {
@@ -156,18 +156,23 @@ class DnnlKernel {
       state_->built = build_(state_->engine);
     }
     for (const Operand& operand : state_->built.operands) {
-      if (!operand.plain || *operand.plain == operand.layout) continue;
+      if (!operand.plain || *operand.plain == operand.layout) {
+        const dnnl::memory there(operand.layout, state_->engine, buffers[operand.buffer]);
+        state_->given.emplace_back(operand.buffer, there);
+        state_->arguments.emplace(operand.argument, there);
+        continue;
+      }
       dnnl::memory plain(*operand.plain, state_->engine, buffers[operand.buffer]);
       dnnl::memory reordered(operand.layout, state_->engine);
       dnnl::reorder(plain, reordered).execute(state_->stream, plain, reordered);
       state_->stream.wait();
-      state_->kept.emplace(operand.argument, reordered);
+      state_->arguments.emplace(operand.argument, reordered);
     }
     for (const Filled& operand : state_->built.filled) {
       const dnnl::memory values(operand.layout, state_->engine);
       std::fill_n(static_cast<float*>(values.get_data_handle()), operand.layout.get_size() / sizeof(float),
                   operand.value);
-      state_->kept.emplace(operand.argument, values);
+      state_->arguments.emplace(operand.argument, values);
     }
   }
 
@@ -203,6 +208,19 @@ inline LibraryCall dnnl_kernel(Product p, bool constant_operand = false) {
         dnnl::matmul(primitive),
         {{DNNL_ARG_SRC, a, 0}, {DNNL_ARG_WEIGHTS, primitive.weights_desc(), 1, b}, {DNNL_ARG_DST, c, 2}}};
   });
+}
+
+/// The product by oneDNN's function of the BLAS, which packs nothing ahead of time: faster than its primitive for few
+/// rows. Not for batches.
+inline LibraryCall dnnl_blas_product(const Product& p) {
+  return [p](void* const* buffers) {
+    const auto* a = static_cast<const float*>(buffers[0]);
+    const auto* b = static_cast<const float*>(buffers[1]);
+    const dnnl_status_t status =
+        dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, 1.0F, a,
+                   p.transpose_a ? p.m : p.k, b, p.transpose_b ? p.k : p.n, 0.0F, static_cast<float*>(buffers[2]), p.n);
+    if (status != dnnl_success) throw std::runtime_error("dnnl_sgemm failed with status " + std::to_string(status));
+  };
 }
 
 /// Types of the factors and of their sum.

@@ -58,9 +58,17 @@ class Peers {
       if (!peer.supports(p)) continue;
       if (peer.name == "oneDNN") {  // which prepares a product once
         add_dnnl(c, p);
+#ifdef TUNEWRIGHT_BENCH_HAS_DNNL
+        if (p.batch == 1) c.libraries.push_back(library_kernel("oneDNN (sgemm)", c.graph, dnnl_blas_product(p)));
+#endif
       } else {
         c.libraries.push_back(library_kernel(
             peer.name, c.graph, [multiply = peer.product, p](void* const* buffers) { multiply(p, buffers); }));
+        if (peer.vector_product && p.batch == 1 && p.m == 1) {
+          c.libraries.push_back(
+              library_kernel(peer.name + " (sgemv)", c.graph,
+                             [multiply = peer.vector_product, p](void* const* buffers) { multiply(p, buffers); }));
+        }
       }
     }
     return c;

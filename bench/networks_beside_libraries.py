@@ -6,14 +6,15 @@
                                          [--evict=WHAT] [--journals=DIR] [--rounds=21] [--threads=N]
 
 For each network (resnet50, mobilenet_v2, bert_base, gpt2_decode) the same architecture is written as an ONNX file with
-made-up weights, and tuned by bench_end_to_end for at most --minutes, with its --evict, or taken from its journals.
+made-up weights, and tuned by bench_end_to_end for at most --minutes, with its --evict, after what its journals have;
+with --minutes=0 it is taken from these as it is.
 Then all sides run in turns, --rounds times, with batch 1, float32 and the same number of threads. A turn waits until
 the threads of the other side sleep, warms up by three inferences and is the median of five in a row. A line for each
-network and library:
+network with the counters of its search, and one for each network and library:
 
     <network> <library> <version> ours_ms=… theirs_ms=… ratio=<theirs / ours, median of the turns> [quartiles]
 
-Latencies are medians. A ratio above 1 means that ours is faster. Sizes: images of 224x224, 128 tokens for BERT, one
+onnxruntime runs as it is by default, and once more with threads pinned as ours are. Latencies are medians. A ratio above 1 means that ours is faster. Sizes: images of 224x224, 128 tokens for BERT, one
 token after 128 others for GPT-2, with its caches as inputs and outputs on both sides. An inference is a whole call, with
 inputs copied in, words looked up and outputs copied out, on both sides.
 
@@ -131,11 +132,27 @@ def model_of(network):
 
 def libraries(path, inputs, threads):
     """(name, version, function that runs the file once)."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    feeds = {given.name: value.numpy() for given, value in zip(session.get_inputs(), inputs)}
-    yield "onnxruntime", onnxruntime.__version__, lambda: session.run(None, feeds)
+    processors = sorted(os.sched_getaffinity(0))
+
+    def run_by_onnxruntime(pinned):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        if pinned:  # as ours are; it counts processors from 1, and the caller is one of its threads
+            helpers = ";".join(str(processor + 1) for processor in processors[1:threads])
+            options.add_session_config_entry("session.intra_op_thread_affinities", helpers)
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        feeds = {given.name: value.numpy() for given, value in zip(session.get_inputs(), inputs)}
+
+        def run():
+            os.sched_setaffinity(0, processors[:1] if pinned else processors)
+            session.run(None, feeds)
+            os.sched_setaffinity(0, processors)
+
+        return run
+
+    yield "onnxruntime", onnxruntime.__version__, run_by_onnxruntime(False)
+    if threads > 1:
+        yield "onnxruntime_pinned", onnxruntime.__version__, run_by_onnxruntime(True)
     try:
         import openvino
     except ImportError:
@@ -166,6 +183,7 @@ def compare(network, options):
                 run()
                 return time.perf_counter() - start
 
+            print(f"{network} " + " ".join(f"{key}={value}" for key, value in sorted(ours.found.items())), flush=True)
             for name, version, run in libraries(path, inputs, options.threads):
                 seconds = {"ours": [], "theirs": []}
                 for turn in range(options.rounds + 1):

@@ -40,6 +40,8 @@ struct Peer {
   std::function<bool(const std::string& kernels)> allows = [](const std::string&) { return true; };
   /// Whether it has the product at all.
   std::function<bool(const Product&)> supports = [](const Product&) { return true; };
+  /// The product of one row, where it has a function of its own for that.
+  std::function<void(const Product&, void* const* buffers)> vector_product{};
 };
 
 namespace detail {
@@ -80,6 +82,18 @@ inline void blas_product(cblas_sgemm* gemm, const Product& p, void* const* buffe
   }
 }
 
+using cblas_sgemv = void(int layout, int transpose_a, int m, int n, float alpha, const float* a, int lda,
+                         const float* x, int increment_x, float beta, float* y, int increment_y);
+
+/// One row as a vector that the second operand, transposed, is multiplied by.
+inline void blas_vector_product(cblas_sgemv* gemv, const Product& p, void* const* buffers) {
+  const auto n = static_cast<int>(p.n), k = static_cast<int>(p.k);
+  const int rows = p.transpose_b ? n : k, columns = p.transpose_b ? k : n;
+  gemv(cblas_row_major, p.transpose_b ? cblas_no_transpose : cblas_transpose, rows, columns, 1.0F,
+       static_cast<const float*>(buffers[1]), columns, static_cast<const float*>(buffers[0]), 1, 0.0F,
+       static_cast<float*>(buffers[2]), 1);
+}
+
 /// Chooses kernels of BLIS by the name of their family: its numbers differ between versions. The first of `wanted`
 /// that this BLIS has is taken.
 inline void choose_blis_kernels(const std::string& path, const std::vector<std::string>& wanted) {
@@ -108,6 +122,9 @@ inline void choose_blis_kernels(const std::string& path, const std::vector<std::
             },
             [path] { return std::string(function<char*()>(path, "openblas_get_config")()); },
             [path] { return std::string(function<char*()>(path, "openblas_get_corename")()); }};
+  peer.vector_product = [path](const Product& p, void* const* buffers) {
+    blas_vector_product(function<cblas_sgemv>(path, "cblas_sgemv"), p, buffers);
+  };
   if (core != environment.end() && !core->second.empty()) peer.allows = one_of({core->second});
   return peer;
 }
@@ -148,23 +165,31 @@ inline void choose_blis_kernels(const std::string& path, const std::vector<std::
               return std::string(
                   function<const char*(int)>(path, "bli_arch_string")(function<int()>(path, "bli_arch_query_id")()));
             }};
+  peer.vector_product = [path, prepare](const Product& p, void* const* buffers) {
+    prepare();
+    blas_vector_product(function<cblas_sgemv>(path, "cblas_sgemv"), p, buffers);
+  };
   if (!wanted.empty()) peer.allows = one_of(wanted);
   return peer;
 }
 
 /// MKL does not say which kernels it runs.
 [[maybe_unused]] inline Peer mkl(const std::string& path) {
-  return {"MKL",
-          [path](const Product& p, void* const* buffers) {
-            blas_product(function<cblas_sgemm>(path, "cblas_sgemm"), p, buffers);
-          },
-          [path] {
-            char text[200] = {};
-            function<void(char*, int)>(path, "mkl_get_version_string")(text, sizeof text - 1);
-            const std::string padded = text;
-            return padded.substr(0, padded.find_last_not_of(' ') + 1);
-          },
-          [] { return std::string(); }};
+  Peer peer{"MKL",
+            [path](const Product& p, void* const* buffers) {
+              blas_product(function<cblas_sgemm>(path, "cblas_sgemm"), p, buffers);
+            },
+            [path] {
+              char text[200] = {};
+              function<void(char*, int)>(path, "mkl_get_version_string")(text, sizeof text - 1);
+              const std::string padded = text;
+              return padded.substr(0, padded.find_last_not_of(' ') + 1);
+            },
+            [] { return std::string(); }};
+  peer.vector_product = [path](const Product& p, void* const* buffers) {
+    blas_vector_product(function<cblas_sgemv>(path, "cblas_sgemv"), p, buffers);
+  };
+  return peer;
 }
 
 #ifdef TUNEWRIGHT_BENCH_HAS_XSMM

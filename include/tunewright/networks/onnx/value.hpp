@@ -54,6 +54,8 @@ void check_dimensions(const Shape& shape);
 
 /// 0, 1, .., rank - 1.
 [[nodiscard]] std::vector<int> natural_order(std::size_t rank);
+/// Those of `order`, in it, whose extent is above 1: what moves elements.
+[[nodiscard]] std::vector<int> long_dimensions(const Shape& shape, const std::vector<int>& order);
 
 /// A known value, stored in the order of its shape.
 [[nodiscard]] Value known_value(SharedArray array);
@@ -189,14 +191,6 @@ TUNEWRIGHT_INLINE std::size_t stored_place(const Value& value, const Shape& stor
   return static_cast<std::size_t>(place);
 }
 
-/// Dimensions of extent above 1, in storage order; empty optional for a value that repeats elements.
-TUNEWRIGHT_INLINE std::vector<int> long_dimensions(const Shape& shape, const std::vector<int>& order) {
-  std::vector<int> found;
-  for (const int d : order)
-    if (d != Value::none && shape[static_cast<std::size_t>(d)] != 1) found.push_back(d);
-  return found;
-}
-
 /// Groups of dimensions of two shapes with the same elements: their ends, exclusive.
 TUNEWRIGHT_INLINE std::vector<std::pair<std::size_t, std::size_t>> common_stretches(const Shape& a, const Shape& b) {
   std::vector<std::pair<std::size_t, std::size_t>> ends;
@@ -235,6 +229,13 @@ TUNEWRIGHT_INLINE std::vector<int> natural_order(std::size_t rank) {
   std::vector<int> order(rank);
   std::iota(order.begin(), order.end(), 0);
   return order;
+}
+
+TUNEWRIGHT_INLINE std::vector<int> long_dimensions(const Shape& shape, const std::vector<int>& order) {
+  std::vector<int> found;
+  for (const int d : order)
+    if (d != Value::none && shape[static_cast<std::size_t>(d)] != 1) found.push_back(d);
+  return found;
 }
 
 TUNEWRIGHT_INLINE Value known_value(SharedArray array) {
@@ -302,7 +303,7 @@ TUNEWRIGHT_INLINE Shape Emitter::broadcast_shape(const std::string& name, const 
 }
 
 TUNEWRIGHT_INLINE std::vector<int> Emitter::order_of(const Shape& shape, const std::vector<Value>& operands) {
-  const std::size_t needed = detail::long_dimensions(shape, natural_order(shape.size())).size();
+  const std::size_t needed = long_dimensions(shape, natural_order(shape.size())).size();
   for (const Value& operand : operands) {
     if (operand.known && operands.size() > 1) continue;
     const int missing = static_cast<int>(shape.size() - operand.shape.size());
@@ -314,7 +315,7 @@ TUNEWRIGHT_INLINE std::vector<int> Emitter::order_of(const Shape& shape, const s
       same_extents =
           same_extents && operand.shape[static_cast<std::size_t>(d - missing)] == shape[static_cast<std::size_t>(d)];
     }
-    if (same_extents && detail::long_dimensions(shape, order).size() == needed) return order;
+    if (same_extents && long_dimensions(shape, order).size() == needed) return order;
   }
   return natural_order(shape.size());
 }
@@ -374,9 +375,9 @@ TUNEWRIGHT_INLINE Tensor Emitter::stored(const Value& value, const std::vector<i
   for (const std::int64_t extent : shape) key.push_back(static_cast<int>(extent));
   const auto found = stored_.find({value.tensor.id, key});
   if (found != stored_.end()) return found->second;
-  const std::vector<int> needed = detail::long_dimensions(value.shape, order);
+  const std::vector<int> needed = long_dimensions(value.shape, order);
   Tensor tensor;
-  if (needed == detail::long_dimensions(value.shape, value.order)) {
+  if (needed == long_dimensions(value.shape, value.order)) {
     tensor = program::operators::reshape(*graph_, value.tensor, shape);
   } else {
     tensor = graph_->compute("transpose", program::operators::detail::axes_over(shape), [&](auto i) {
@@ -398,8 +399,8 @@ TUNEWRIGHT_INLINE Value Emitter::reshape(const Value& value, const Shape& shape)
                                                       " differ in their number of elements");
   }
   // Dimensions of extent 1 are free; the others keep their position if each new one consists of neighbours.
-  const std::vector<int> before = detail::long_dimensions(value.shape, natural_order(value.shape.size()));
-  const std::vector<int> after = detail::long_dimensions(shape, natural_order(shape.size()));
+  const std::vector<int> before = long_dimensions(value.shape, natural_order(value.shape.size()));
+  const std::vector<int> after = long_dimensions(shape, natural_order(shape.size()));
   Shape old_extents;
   Shape new_extents;
   for (const int d : before) old_extents.push_back(value.shape[static_cast<std::size_t>(d)]);
@@ -413,7 +414,7 @@ TUNEWRIGHT_INLINE Value Emitter::reshape(const Value& value, const Shape& shape)
     }
     return relabelled;
   }
-  const std::vector<int> stored_order = detail::long_dimensions(value.shape, value.order);
+  const std::vector<int> stored_order = long_dimensions(value.shape, value.order);
   std::vector<int> moved;  // dimensions of `shape`, as they will be stored
   bool in_place = stored_order.size() == before.size() && !value.known;
   std::vector<std::pair<std::size_t, std::vector<int>>> stretches;  // where each begins in what is stored
