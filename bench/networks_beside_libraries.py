@@ -14,9 +14,10 @@ network with the counters of its search, and one for each network and library:
 
     <network> <library> <version> ours_ms=… theirs_ms=… ratio=<theirs / ours, median of the turns> [quartiles]
 
-onnxruntime runs as it is by default, and once more with threads pinned as ours are. Latencies are medians. A ratio above 1 means that ours is faster. Sizes: images of 224x224, 128 tokens for BERT, one
-token after 128 others for GPT-2, with its caches as inputs and outputs on both sides. An inference is a whole call, with
-inputs copied in, words looked up and outputs copied out, on both sides.
+onnxruntime runs as it is by default, and once more with threads pinned as ours are. Latencies are medians. A ratio above
+1 means that ours is faster. Sizes: images of 224x224, 128 tokens for BERT, one token after 128 others for GPT-2, with its
+caches as inputs and outputs on both sides. An inference is a whole call, with inputs copied in, words looked up and
+outputs copied out, on both sides.
 
 Needs torch, torchvision, onnx and onnxruntime; openvino where it is to be compared, too.
 """
@@ -142,17 +143,14 @@ def libraries(path, inputs, threads):
             options.add_session_config_entry("session.intra_op_thread_affinities", helpers)
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         feeds = {given.name: value.numpy() for given, value in zip(session.get_inputs(), inputs)}
-
-        def run():
-            os.sched_setaffinity(0, processors[:1] if pinned else processors)
-            session.run(None, feeds)
-            os.sched_setaffinity(0, processors)
-
-        return run
+        return lambda: session.run(None, feeds)
 
     yield "onnxruntime", onnxruntime.__version__, run_by_onnxruntime(False)
     if threads > 1:
-        yield "onnxruntime_pinned", onnxruntime.__version__, run_by_onnxruntime(True)
+        run = run_by_onnxruntime(True)
+        os.sched_setaffinity(0, processors[:1])
+        yield "onnxruntime_pinned", onnxruntime.__version__, run
+        os.sched_setaffinity(0, processors)
     try:
         import openvino
     except ImportError:

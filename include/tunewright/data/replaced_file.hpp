@@ -25,16 +25,16 @@ class ReplacedFile {
  public:
   /// Opens `path` with `ending` appended. Throws `std::runtime_error` with `path` if it cannot be written.
   ReplacedFile(std::string path, std::string_view ending)
-      : path_(std::filesystem::is_symlink(path) ? std::filesystem::weakly_canonical(path).string() : std::move(path)),
+      : path_(behind_links(std::move(path))),
         unfinished_(path_ + std::string(ending)),
         out_(unfinished_, std::ios::binary | std::ios::trunc) {
     check();
-    is_open_ = true;
+    is_there_ = true;
   }
   ReplacedFile(const ReplacedFile&) = delete;
   ReplacedFile& operator=(const ReplacedFile&) = delete;
   ~ReplacedFile() {
-    if (!is_open_) return;
+    if (!is_there_) return;
     out_.close();
     std::error_code ignored;
     std::filesystem::remove(unfinished_, ignored);
@@ -49,7 +49,7 @@ class ReplacedFile {
 
   /// Ends writing and waits until the file is on the disk. Throws `std::runtime_error` with the path if that fails.
   void complete() {
-    if (!out_.is_open()) return;
+    if (is_complete_) return;
     out_.close();
     check();
     // Otherwise a machine that crashes soon could have lost the old file and not yet have the new one.
@@ -57,6 +57,7 @@ class ReplacedFile {
     const int error = fd >= 0 && ::fsync(fd) == 0 ? 0 : errno;
     if (fd >= 0) ::close(fd);
     if (error != 0) throw std::runtime_error("'" + path_ + "' does not reach the disk: " + std::strerror(error));
+    is_complete_ = true;
   }
 
   /// Moves the file, once it is complete, to the path. Throws `std::runtime_error` with the path if that fails.
@@ -65,13 +66,21 @@ class ReplacedFile {
     std::error_code failed;
     std::filesystem::rename(unfinished_, path_, failed);
     if (failed) throw std::runtime_error("cannot replace '" + path_ + "': " + failed.message());
-    is_open_ = false;
+    is_there_ = false;
   }
 
  private:
+  static std::string behind_links(std::filesystem::path path) {
+    constexpr int most = 40;  // as many as the system follows
+    for (int links = 0; links < most && std::filesystem::is_symlink(path); ++links)
+      path = path.parent_path() / std::filesystem::read_symlink(path);
+    return path.string();
+  }
+
   std::string path_, unfinished_;
   std::ofstream out_;
-  bool is_open_ = false;
+  bool is_there_ = false;  ///< the unfinished file
+  bool is_complete_ = false;
 };
 
 }  // namespace tunewright::data

@@ -37,9 +37,13 @@ struct Replay {
   std::function<std::uint64_t(const P&)> key = own_key();
   VirtualClock clock{};  ///< advanced by compile and run time of every outcome
 
-  /// Adds records of any tasks; the first record of a candidate counts.
+  /// Adds records of any tasks; of several records of a candidate the one that says most counts (`says_more`), of
+  /// equals the first.
   void load(std::span<const Record> records) {
-    for (const Record& record : records) answers.try_emplace(place(record.task, record.key), record.outcome);
+    for (const Record& record : records) {
+      const auto [at, is_new] = answers.try_emplace(place(record.task, record.key), record.outcome);
+      if (!is_new && says_more(record.outcome, at->second)) at->second = record.outcome;
+    }
   }
   [[nodiscard]] std::size_t size() const noexcept { return answers.size(); }
 

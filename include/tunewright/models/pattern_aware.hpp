@@ -93,6 +93,10 @@ struct PatternAware {
   void check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y,
              std::span<const std::uint32_t> group) const;
   static void check_kinds(const char* where, const FeatureBatch& x);
+  void check_rows(const char* where, const FeatureBatch& x) const {
+    learned.check_width(name, where, x);  // first, because column 0 of another featurizer is no kind
+    check_kinds(where, x);
+  }
 };
 
 }  // namespace tunewright::models
@@ -109,19 +113,19 @@ namespace tunewright::models {
 
 TUNEWRIGHT_INLINE void PatternAware::predict(const FeatureBatch& x, std::span<float> score) const {
   check_predict_sizes(name, x, score.size());
-  check_kinds("predict", x);
+  check_rows("predict", x);
   learned.predict(name, x, 0, nn::Pass{}, threads, score);
 }
 
 TUNEWRIGHT_INLINE void PatternAware::predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass,
                                                           std::span<float> score) const {
   check_predict_sizes(name, x, score.size());
-  check_kinds("predict_with_dropout", x);
+  check_rows("predict_with_dropout", x);
   learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
 }
 
 TUNEWRIGHT_INLINE FeatureBatch PatternAware::embed(const FeatureBatch& x) const {
-  check_kinds("embed", x);
+  check_rows("embed", x);
   return learned.embed(name, x, threads);
 }
 

@@ -109,6 +109,14 @@ class NetworkState {
     return out;
   }
 
+  /// Throws `std::invalid_argument` for rows of another width than the network learned from.
+  void check_width(const char* who, const char* what, const FeatureBatch& x) const {
+    if (!network_ || x.rows() == 0 || x.columns() == scale_.magnitude.size()) return;
+    throw std::invalid_argument(std::string(who) + "::" + what + ": rows of " + std::to_string(x.columns()) +
+                                " features, but the model was trained on " + std::to_string(scale_.magnitude.size()) +
+                                "; use the featurizer it was trained with");
+  }
+
  private:
   static std::vector<std::uint32_t> described(const FeatureBatch& x) {
     std::vector<std::uint32_t> programs;
@@ -116,13 +124,6 @@ class NetworkState {
       if (x.offsets()[p] != x.offsets()[p + 1]) programs.push_back(p);
     }
     return programs;
-  }
-
-  void check_width(const char* who, const char* what, const FeatureBatch& x) const {
-    if (!network_ || x.rows() == 0 || x.columns() == scale_.magnitude.size()) return;
-    throw std::invalid_argument(std::string(who) + "::" + what + ": rows of " + std::to_string(x.columns()) +
-                                " features, but the model was trained on " + std::to_string(scale_.magnitude.size()) +
-                                "; use the featurizer it was trained with");
   }
 
   bool go_on(const How& how, const FeatureBatch& x, std::span<const T> labels, std::span<const std::uint32_t> group,

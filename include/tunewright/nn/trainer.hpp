@@ -66,7 +66,8 @@ class Trainer {
   Trainer(const Network& network, const Training& training, float dropout, std::uint64_t seed, unsigned threads)
       : network_(network), training_(training), dropout_(dropout), rng_(seed), team_(threads) {}
 
-  /// Changes all `weights` outside the frozen layers. If no label has a gradient, returns false and changes nothing.
+  /// Changes all `weights` outside the frozen layers. If no mini-batch has a gradient, returns false and changes
+  /// nothing.
   bool train(const Lesson<T>& lesson, std::span<const std::string> frozen, Weights<T>& weights) {
     const std::size_t n = lesson.programs.size();
     const auto pieces = pieces_of(network_.layout().without(frozen));
@@ -78,6 +79,7 @@ class Trainer {
     const unsigned epochs = training_.epochs_of(batches);
     std::vector<std::uint32_t> order = lesson.programs;
     std::uint64_t step = 0;
+    bool ever_stepped = false;
     for (unsigned epoch = 0; epoch < epochs; ++epoch) {
       rng_.split(2 * std::uint64_t{epoch}).shuffle(std::span(order));
       const float rate = training_.learning_rate_in(epoch, epochs);
@@ -94,10 +96,11 @@ class Trainer {
         team_.for_each(pieces.size(),
                        [&](std::size_t i, unsigned) { stepper.step(pieces[i], gradients_[0], weights.parameters); });
       }
+      ever_stepped = ever_stepped || stepped;
       if (stepped && patience.epoch()) break;
     }
     put_back_what_stays(lesson, frozen, before, weights);
-    return true;
+    return ever_stepped;
   }
 
   /// Forward and backward pass over `batch`; afterwards `gradient()` is the gradient of the returned loss.

@@ -104,6 +104,11 @@ TEST_CASE("of a symbolic link, the journal that it leads to is compacted") {
   data::merge_journals(std::vector<std::string>{link}, link);
   CHECK(std::filesystem::is_symlink(link));
   CHECK(data::read_journal(journal).records.size() == 1);
+  const std::string there = folder.file("there.jsonl"), to_nothing = folder.file("to_nothing.jsonl");
+  std::filesystem::create_symlink("there.jsonl", to_nothing);
+  data::merge_journals(std::vector<std::string>{journal}, to_nothing);
+  CHECK(std::filesystem::is_symlink(to_nothing));
+  CHECK(data::read_journal(there).records.size() == 1);
 }
 
 TEST_CASE("a last line without its newline is merged where it is whole, and counted where it is cut short") {

@@ -21,7 +21,9 @@ TEST_CASE("answers are those recorded for the task, and their cost passes on the
     return one;
   };
   measurers::Replay<toy::Program> replay{.key = [](const toy::Program& program) { return program.key; }};
-  const std::vector<Record> records{record({1, 1, 1, 1}, {1, 1, 1, 1}), record({1, 1, 1, 1}, {2, 2, 2, 2})};
+  Record lost = record({1, 1, 1, 1}, {1, 1, 1, 1});
+  lost.outcome.result = Failure{Fault::Unknown, "the worker was lost"};
+  const std::vector<Record> records{lost, record({1, 1, 1, 1}, {1, 1, 1, 1}), record({1, 1, 1, 1}, {2, 2, 2, 2})};
   replay.load(records);
   CHECK(replay.size() == 1);
 
@@ -30,7 +32,7 @@ TEST_CASE("answers are those recorded for the task, and their cost passes on the
   const auto outcomes = replay.measure(
       task, programs, [&](std::size_t position, const Outcome& outcome) { told.emplace_back(position, outcome); });
   REQUIRE(outcomes.size() == 2);
-  CHECK(outcomes[0] == toy::outcome({1, 1, 1, 1}));  // the first record counts
+  CHECK(outcomes[0] == toy::outcome({1, 1, 1, 1}));  // the first latency counts
   CHECK(outcomes[1].failure()->fault == Fault::Unknown);
   CHECK(outcomes[1].failure()->detail == "no record of candidate " + to_hex(space.key({3, 3, 3, 3})));
   CHECK(told == std::vector<std::pair<std::size_t, Outcome>>{{0, outcomes[0]}, {1, outcomes[1]}});

@@ -129,12 +129,14 @@ class Answers {
     auto known = std::find_if(tasks_.begin(), tasks_.end(), [&](const Entry& e) { return e.key == wanted.key; });
     if (known == tasks_.end()) {
       answer(TaskAnswer::Kind::SendIt);
-      const std::vector<char> data = receive_task(wanted.bytes);
+      std::vector<char> data = receive_task(wanted.bytes);
       try {
-        tasks_.push_front({wanted.key, std::make_shared<const SharedTask>(from_bytes<TaskData>(data))});
+        const auto task = from_bytes<TaskData>(data);
+        data = {};  // sharing copies the task once more
+        tasks_.push_front({wanted.key, std::make_shared<const SharedTask>(task)});
       } catch (const ProtocolError&) {
         throw;
-      } catch (const std::exception& error) {  // contradictory sizes, or no memory for it
+      } catch (const std::exception& error) {  // contradictory sizes, or no memory to share it
         return answer(TaskAnswer::Kind::Refused, error.what());
       }
       known = tasks_.begin();
