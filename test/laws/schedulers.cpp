@@ -81,6 +81,16 @@ std::vector<std::size_t> run(const Law& law, Network network, std::size_t rounds
   return chosen;
 }
 
+/// A network of nine tasks after so many rounds.
+Network searched(const Law& law, std::size_t rounds) {
+  Network tasks = network(9, 3);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    Rng rng = Rng(1).split(i);
+    tasks.measure(law.next(tasks.tasks, rng), 8);
+  }
+  return tasks;
+}
+
 }  // namespace
 
 TEST_CASE("only unfinished tasks are chosen, by what is given alone") {
@@ -96,24 +106,16 @@ TEST_CASE("only unfinished tasks are chosen, by what is given alone") {
 TEST_CASE("each task gets one round before any gets two") {
   for (const Law& law : laws(9)) {
     CAPTURE(law.name);
-    Network searched = network(9, 3);
-    for (std::size_t i = 0; i < 9; ++i) {
-      Rng rng = Rng(1).split(i);
-      searched.measure(law.next(searched.tasks, rng), 8);
-    }
-    for (const TaskState& task : searched.tasks) CHECK(task.rounds.size() == 1);
+    const Network done = searched(law, 9);
+    for (const TaskState& task : done.tasks) CHECK(task.rounds.size() == 1);
   }
 }
 
 TEST_CASE("every unfinished task is visited, those that failed at first too") {
   for (const Law& law : laws(9)) {
     CAPTURE(law.name);
-    Network searched = network(9, 3);
-    for (std::size_t i = 0; i < 1000; ++i) {
-      Rng rng = Rng(1).split(i);
-      searched.measure(law.next(searched.tasks, rng), 8);
-    }
-    for (const TaskState& task : searched.tasks) {
+    const Network done = searched(law, 1000);
+    for (const TaskState& task : done.tasks) {
       CHECK(task.rounds.size() >= 2);
       CHECK(task.has_valid());
     }

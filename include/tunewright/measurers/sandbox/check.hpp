@@ -92,42 +92,40 @@ TUNEWRIGHT_INLINE double element(program::ScalarType type, const char* data, std
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-TUNEWRIGHT_INLINE std::optional<std::size_t> first_unwritten(program::ScalarType type, const char* data,
-                                                             std::size_t count) {
-  const auto scan = [&]<class T>(T) -> std::optional<std::size_t> {
-    const auto is_unwritten = [&](std::size_t i) {
+TUNEWRIGHT_INLINE std::vector<std::size_t> elements_of(unsigned char byte, program::ScalarType type, const char* data,
+                                                       std::size_t count) {
+  std::vector<std::size_t> found;
+  const auto scan = [&]<class T>(T wanted) {
+    std::memset(&wanted, byte, sizeof wanted);
+    const auto holds_it = [&](std::size_t i) {
       T bits;
       std::memcpy(&bits, data + i * sizeof(T), sizeof(T));
-      return bits == std::numeric_limits<T>::max();
+      return bits == wanted;
     };
     // Blocks without an exit become vector instructions.
     constexpr std::size_t block = 1024;
-    std::size_t first = 0;
-    for (; first + block <= count; first += block) {
-      T found = 0;
-      for (std::size_t i = 0; i < block; ++i) found |= static_cast<T>(is_unwritten(first + i));
-      if (found != 0) break;
+    for (std::size_t first = 0; first < count; first += block) {
+      const std::size_t last = std::min(count, first + block);
+      T any = 0;
+      for (std::size_t i = first; i < last; ++i) any |= static_cast<T>(holds_it(i));
+      for (std::size_t i = first; i < last && any != 0; ++i)
+        if (holds_it(i)) found.push_back(i);
     }
-    for (std::size_t i = first; i < count; ++i)
-      if (is_unwritten(i)) return i;
-    return std::nullopt;
   };
-  if (program::is_narrow_float(type)) return scan(std::uint16_t{});
-  if (type == program::ScalarType::Float32) return scan(std::uint32_t{});
-  if (type == program::ScalarType::Float64) return scan(std::uint64_t{});
-  return std::nullopt;
-}
-
-TUNEWRIGHT_INLINE std::vector<std::size_t> elements_of(unsigned char byte, program::ScalarType type, const char* data,
-                                                       std::size_t count) {
-  const std::size_t size = program::size_in_bytes(type);
-  std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < count; ++i) {
-    const char* const first = data + i * size;
-    if (std::all_of(first, first + size, [byte](char c) { return static_cast<unsigned char>(c) == byte; }))
-      found.push_back(i);
+  switch (program::size_in_bytes(type)) {
+    case 1: scan(std::uint8_t{}); break;
+    case 2: scan(std::uint16_t{}); break;
+    case 4: scan(std::uint32_t{}); break;
+    default: scan(std::uint64_t{}); break;
   }
   return found;
+}
+
+TUNEWRIGHT_INLINE std::optional<std::size_t> first_unwritten(program::ScalarType type, const char* data,
+                                                             std::size_t count) {
+  if (!program::is_float(type)) return std::nullopt;
+  const std::vector<std::size_t> unwritten = elements_of(0xff, type, data, count);
+  return unwritten.empty() ? std::nullopt : std::optional(unwritten.front());
 }
 
 TUNEWRIGHT_INLINE std::string unwritten(const OutputView& output, std::size_t element) {

@@ -54,7 +54,7 @@ void check_dimensions(const Shape& shape);
 
 /// 0, 1, .., rank - 1.
 [[nodiscard]] std::vector<int> natural_order(std::size_t rank);
-/// Those of `order`, in it, whose extent is above 1: what moves elements.
+/// The dimensions in `order` whose extent is above 1, in that order: the others move no element.
 [[nodiscard]] std::vector<int> long_dimensions(const Shape& shape, const std::vector<int>& order);
 
 /// A known value, stored in the order of its shape.

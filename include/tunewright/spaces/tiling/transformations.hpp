@@ -43,7 +43,7 @@ void vectorize_innermost(ScheduleBuilder& s, TensorId id, IterId iter);
 /// last dimension, as in a transposed operand, the copy transposes it, so that strided elements are read once instead
 /// of for each row of register tiles. An operand along whose last dimension another axis of the tile moves, as the left
 /// one of A^T B, is stored in panels of a register tile's rows: each term of a reduction would read another line of it.
-/// Such rows are parts of cache lines, so several are copied panel by panel. Other operands keep their rows.
+/// A panel's rows are parts of cache lines, so several are copied panel by panel. Other operands keep their rows.
 void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                            const std::vector<program::IndexExpr>& access, const Target& target);
 
