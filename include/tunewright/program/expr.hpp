@@ -83,6 +83,11 @@ inline Expr load(TensorId tensor, ScalarType type, std::vector<IndexExpr> indice
   return make_expr({.op = Op::Load, .type = type, .tensor = tensor, .indices = std::move(indices)});
 }
 Expr cast(Expr a, ScalarType type);
+/// `a` in the type in which sums of such elements are computed: see `accumulator_type`.
+[[nodiscard]] inline Expr widened(Expr a) {
+  const ScalarType type = accumulator_type(a->type);
+  return cast(std::move(a), type);
+}
 
 namespace detail {
 Expr unary(Op op, Expr a);

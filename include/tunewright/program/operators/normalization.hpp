@@ -15,7 +15,8 @@ struct LayerNormOptions {
 };
 
 /// (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dimension, as three operators: sum, sum of
-/// squared deviations, normalise. The variance uses deviations, not squares, to avoid cancellation.
+/// squared deviations, normalise. The variance uses deviations, not squares, to avoid cancellation. All is computed in
+/// float32 where elements have 16 bits, and rounded once.
 ///
 /// Paper: Ba et al., arXiv 1607.06450. Shapes: x [.., c], gamma and beta [c]; result as x. Throws
 ///        `std::invalid_argument` if gamma or beta do not have the length of the last dimension, and unless the tensor
@@ -38,7 +39,7 @@ struct BatchNormOptions {
 };
 
 /// Batch normalisation at inference, with constant mean and variance: (x - mean) / sqrt(variance + epsilon) * gamma +
-/// beta. One elementwise operator.
+/// beta. One elementwise operator, computed in float32 where elements have 16 bits, and rounded once.
 ///
 /// Paper: Ioffe and Szegedy, arXiv 1502.03167. Shapes: x any with c channels, parameters [c]; result as x. Throws
 ///        `std::invalid_argument` if a parameter does not have one number per channel, and unless the tensor has
@@ -74,7 +75,7 @@ TUNEWRIGHT_INLINE Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const 
   const auto element = [&](auto i, const IndexExpr& k) {
     std::vector<IndexExpr> indices = row(i);
     indices.push_back(k);
-    return x.at(std::move(indices));
+    return widened(x.at(std::move(indices)));
   };
   const Tensor sum = graph.reduce(options.name + "_sum", outer, {{"k", count}}, Combiner::Sum,
                                   [&](auto i, auto r) { return element(i, r[0]); });
@@ -85,7 +86,8 @@ TUNEWRIGHT_INLINE Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const 
       });
   return graph.compute(options.name, full, [&](auto i) {
     const Expr deviation = element(i, i[along]) - sum.at(row(i)) * per_element;
-    return deviation / sqrt(squares.at(row(i)) * per_element + options.epsilon) * gamma(i[along]) + beta(i[along]);
+    const Expr normal = deviation / sqrt(squares.at(row(i)) * per_element + options.epsilon);
+    return cast(normal * widened(gamma(i[along])) + widened(beta(i[along])), x.type);
   });
 }
 
@@ -100,9 +102,9 @@ TUNEWRIGHT_INLINE Tensor batch_norm(ComputeGraph& graph, const Tensor& x, const 
   }
   return graph.compute(options.name, detail::axes_over(x.shape), [&](auto i) {
     const IndexExpr& c = i[channel];
-    return (x.at({i.begin(), i.end()}) - parameters.mean(c)) / sqrt(parameters.variance(c) + options.epsilon) *
-               parameters.gamma(c) +
-           parameters.beta(c);
+    const Expr deviation = widened(x.at({i.begin(), i.end()})) - widened(parameters.mean(c));
+    const Expr normal = deviation / sqrt(widened(parameters.variance(c)) + options.epsilon);
+    return cast(normal * widened(parameters.gamma(c)) + widened(parameters.beta(c)), x.type);
   });
 }
 

@@ -52,11 +52,11 @@ Expr under_window(const Tensor& padded, const Pool2dOptions& options, I i, R r) 
 ///         Throws `std::invalid_argument` for a window that does not fit or is entirely in the padding.
 Tensor max_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {});
 
-/// Mean over a moving window, as two operators: sum and divide. Shapes and errors as `max_pool2d`; also throws unless
-/// the elements are floating-point numbers.
+/// Mean over a moving window, as two operators: sum, in float32 where elements have 16 bits, and divide. Shapes and
+/// errors as `max_pool2d`; also throws unless the elements are floating-point numbers.
 Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {});
 
-/// Mean over the whole image per channel, as two operators: sum and scale.
+/// Mean over the whole image per channel, as two operators: sum, in float32 where elements have 16 bits, and scale.
 ///
 /// Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c]. Throws `std::invalid_argument` for other ranks and unless the
 ///         tensor has floating-point elements.
@@ -110,7 +110,7 @@ TUNEWRIGHT_INLINE Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const 
   const Tensor padded = detail::pad_image(graph, x, dims, plan.windows, 0.0, options.name);
   const std::vector<Axis> spatial = plan.spatial;
   const Tensor sum = graph.reduce(options.name + "_sum", std::move(plan.spatial), std::move(plan.taps), Combiner::Sum,
-                                  [&](auto i, auto r) { return detail::under_window(padded, options, i, r); });
+                                  [&](auto i, auto r) { return widened(detail::under_window(padded, options, i, r)); });
   return graph.compute(options.name, spatial, [&](auto i) {
     Expr count;
     std::int64_t whole = 1;
@@ -122,11 +122,11 @@ TUNEWRIGHT_INLINE Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const 
       const IndexExpr begin = i[dims.image(d)] * options.stride[d] - options.padding[d];
       const Expr inside = min(index_value(begin + options.kernel[d]), index_value(x.shape[dims.image(d)])) -
                           max(index_value(begin), index_value(0));
-      count = count ? count * cast(inside, x.type) : cast(inside, x.type);
+      count = count ? count * cast(inside, sum.type) : cast(inside, sum.type);
     }
     const Expr total = sum.at({i.begin(), i.end()});
-    if (!count) return total * (1.0 / static_cast<double>(whole));
-    return total / (whole == 1 ? count : count * whole);
+    const Expr mean = count ? total / (whole == 1 ? count : count * whole) : total * (1.0 / static_cast<double>(whole));
+    return cast(mean, x.type);
   });
 }
 
@@ -139,9 +139,10 @@ TUNEWRIGHT_INLINE Tensor global_avg_pool2d(ComputeGraph& graph, const Tensor& x,
   const std::int64_t w = x.shape[dims.image(1)];
   const std::vector<Axis> spatial{{"n", x.shape[0]}, {"c", x.shape[dims.channel()]}};
   const Tensor sum = graph.reduce(name + "_sum", spatial, {{"rh", h}, {"rw", w}}, Combiner::Sum, [&](auto i, auto r) {
-    return x.at(dims.arrange<IndexExpr>(i[0], {r[0], r[1]}, i[1]));
+    return widened(x.at(dims.arrange<IndexExpr>(i[0], {r[0], r[1]}, i[1])));
   });
-  return graph.compute(name, spatial, [&](auto i) { return sum(i[0], i[1]) * (1.0 / static_cast<double>(h * w)); });
+  return graph.compute(name, spatial,
+                       [&](auto i) { return cast(sum(i[0], i[1]) * (1.0 / static_cast<double>(h * w)), x.type); });
 }
 
 TUNEWRIGHT_INLINE Tensor global_max_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout,

@@ -47,23 +47,24 @@ std::int64_t reduced_count(const Tensor& x, const Tensor& result);
 }  // namespace detail
 
 /// Sum over the dimensions `over`, which disappear from the shape; negative ones count from the end, and an empty list
-/// means all. Throws `std::invalid_argument` for an unknown or repeated dimension.
+/// means all. Computed in the `accumulator_type` of the elements, which the result has. Throws `std::invalid_argument`
+/// for an unknown or repeated dimension.
 inline Tensor sum(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
                   const std::string& name = "sum") {
-  return detail::reduce_over(graph, x, over, Combiner::Sum, name, [](const Expr& v) { return v; });
+  return detail::reduce_over(graph, x, over, Combiner::Sum, name, [](const Expr& v) { return widened(v); });
 }
-/// Maximum over the dimensions `over`; see `sum`.
+/// Maximum over the dimensions `over`; see `sum`. The result has the type of the elements.
 inline Tensor max(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
                   const std::string& name = "max") {
   return detail::reduce_over(graph, x, over, Combiner::Max, name, [](const Expr& v) { return v; });
 }
-/// Minimum over the dimensions `over`; see `sum`.
+/// Minimum over the dimensions `over`; see `max`.
 inline Tensor min(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
                   const std::string& name = "min") {
   return detail::reduce_over(graph, x, over, Combiner::Min, name, [](const Expr& v) { return v; });
 }
-/// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`. Also throws `std::invalid_argument`
-/// unless the tensor has floating-point elements.
+/// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`. The result has the type of the
+/// elements. Also throws `std::invalid_argument` unless the tensor has floating-point elements.
 Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "mean");
 /// Euclidean norm over the dimensions `over`, as two operators: sum of squares and square root; errors as `mean`.
 Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "norm");
@@ -91,15 +92,16 @@ TUNEWRIGHT_INLINE Tensor mean(ComputeGraph& graph, const Tensor& x, const std::v
                               const std::string& name) {
   detail::require_floating_point(name, "the input", x);
   const Tensor total = sum(graph, x, over, name + "_sum");
-  return scale(graph, total, 1.0 / static_cast<double>(detail::reduced_count(x, total)), name);
+  const double share = 1.0 / static_cast<double>(detail::reduced_count(x, total));
+  return map(graph, total, name, [&](const Expr& v) { return cast(v * share, x.type); });
 }
 
 TUNEWRIGHT_INLINE Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over,
                               const std::string& name) {
   detail::require_floating_point(name, "the input", x);
-  const Tensor squares =
-      detail::reduce_over(graph, x, over, Combiner::Sum, name + "_squares", [](const Expr& v) { return v * v; });
-  return sqrt(graph, squares, name);
+  const Tensor squares = detail::reduce_over(graph, x, over, Combiner::Sum, name + "_squares",
+                                             [](const Expr& v) { return widened(v) * widened(v); });
+  return map(graph, squares, name, [&](const Expr& v) { return cast(program::sqrt(v), x.type); });
 }
 
 }  // namespace tunewright::program::operators

@@ -17,7 +17,7 @@ struct SoftmaxOptions {
 };
 
 /// exp(x - max) / sum of exp(x - max) along one dimension, as four operators: max, exp, sum, divide. Subtracting the
-/// maximum prevents overflow of the exponentials.
+/// maximum prevents overflow of the exponentials. Exponentials and sums of 16-bit elements are in float32.
 ///
 /// Shapes: x any rank of at least 1; result as x. Throws `std::invalid_argument` for an unknown dimension and unless
 ///         the tensor has floating-point elements.
@@ -58,12 +58,13 @@ TUNEWRIGHT_INLINE Tensor softmax(ComputeGraph& graph, const Tensor& x, const Sof
   const Axis reduced{"k", x.shape[along]};
   const Tensor largest = graph.reduce(options.name + "_max", outer, {reduced}, Combiner::Max,
                                       [&](auto i, auto r) { return x.at(inserted(i, r[0])); });
-  const Tensor powers = graph.compute(
-      options.name + "_exp", full, [&](auto i) { return exp(x.at({i.begin(), i.end()}) - largest.at(outer_of(i))); });
+  const Tensor powers = graph.compute(options.name + "_exp", full, [&](auto i) {
+    return exp(widened(x.at({i.begin(), i.end()})) - widened(largest.at(outer_of(i))));
+  });
   const Tensor sum = graph.reduce(options.name + "_sum", outer, {reduced}, Combiner::Sum,
                                   [&](auto i, auto r) { return powers.at(inserted(i, r[0])); });
   return graph.compute(options.name, full,
-                       [&](auto i) { return powers.at({i.begin(), i.end()}) / sum.at(outer_of(i)); });
+                       [&](auto i) { return cast(powers.at({i.begin(), i.end()}) / sum.at(outer_of(i)), x.type); });
 }
 
 TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> softmax_graph(const SoftmaxShape& s) {

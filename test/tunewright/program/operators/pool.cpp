@@ -117,6 +117,27 @@ TEST_CASE("reductions over some or all dimensions") {
   CHECK(double{reduced([](auto& g, auto t) { op::norm(g, t); })[0]} == doctest::Approx(std::sqrt(91.0)));
 }
 
+TEST_CASE("16-bit elements are summed, and normalised, in 32 bits") {
+  for (const ScalarType type : {ScalarType::Float16, ScalarType::BFloat16}) {
+    ComputeGraph g;
+    const Tensor x = g.input("x", {1, 4, 4, 6}, type);
+    const Tensor row = g.constant("p", {6}, type);
+    for (const Tensor& result :
+         {op::softmax(g, x), op::layer_norm(g, x, row, row), op::batch_norm(g, x, {row, row, row, row}),
+          op::avg_pool2d(g, x, {.padding = 1}), op::global_avg_pool2d(g, x), op::mean(g, x, {1}), op::norm(g, x, {1})})
+      CHECK(result.type == type);
+    CHECK(op::sum(g, x).type == ScalarType::Float32);
+    for (TensorId id = 0; id < g.size(); ++id) {
+      CAPTURE(g.op(id).name);
+      if (g.op(id).combiner == Combiner::Sum) CHECK(g.op(id).type == ScalarType::Float32);
+    }
+    const Tensor normal = op::batch_norm(g, x, {row, row, row, row});
+    CHECK(g.op(normal.id).body->op == Op::Cast);  // rounded once, at the end
+  }
+  ComputeGraph bytes;
+  CHECK(op::sum(bytes, bytes.input("x", {4}, ScalarType::Int8)).type == ScalarType::Int32);
+}
+
 TEST_CASE("windows and parameters that do not fit are refused") {
   ComputeGraph g;
   const Tensor x = g.input("x", {1, 4, 4, 6});

@@ -193,22 +193,22 @@ TUNEWRIGHT_INLINE std::vector<Value> pooling(Emitter& emitter, const Call& call)
                             .stride = {w.stride[0], w.stride[1]},
                             .count_padding = counts_padding,
                             .name = largest ? "max_pool2d" : "avg_pool2d"};
-  const Value elements = largest ? x : emitter.cast(x, program::accumulator_type(x.type));
-  Tensor data = emitter.stored(elements, channels_last());
+  const auto stored = [&](const Value& elements) { return emitter.stored(elements, channels_last()); };
   // What a window has behind the padding of the file is not counted as padding.
   const Windows unrounded = windows_of(call, {x.shape[2], x.shape[3]}, w.kernel);
   if (w.symmetric() && (!counts_padding || w.after == unrounded.after)) {
     options.padding = {w.before[0], w.before[1]};
-    const Tensor result =
-        largest ? op::max_pool2d(emitter.graph(), data, options) : op::avg_pool2d(emitter.graph(), data, options);
-    return {emitter.narrowed(image(result), x.type)};
+    return {image(largest ? op::max_pool2d(emitter.graph(), stored(x), options)
+                          : op::avg_pool2d(emitter.graph(), stored(x), options))};
   }
   if (largest) {
-    data = padded(emitter, data, w, -std::numeric_limits<double>::infinity(), options.name);
+    const Tensor data = padded(emitter, stored(x), w, -std::numeric_limits<double>::infinity(), options.name);
     return {image(op::max_pool2d(emitter.graph(), data, options))};
   }
-  // The mean over whole windows, corrected by the number of counted elements.
-  const Value mean = image(op::avg_pool2d(emitter.graph(), padded(emitter, data, w, 0, options.name), options));
+  // The mean over whole windows, corrected by the number of counted elements before it is rounded.
+  const Value exact = emitter.cast(x, program::accumulator_type(x.type));
+  const Tensor data = padded(emitter, stored(exact), w, 0, options.name);
+  const Value mean = image(op::avg_pool2d(emitter.graph(), data, options));
   emitter.budget().charge(static_cast<double>(mean.shape[2]) * static_cast<double>(mean.shape[3]) *
                           static_cast<double>(program::size_in_bytes(mean.type)));
   reference::Array share(mean.type, {mean.shape[2], mean.shape[3]});
@@ -234,12 +234,10 @@ TUNEWRIGHT_INLINE std::vector<Value> global_pooling(Emitter& emitter, const Call
   namespace op = program::operators;
   const Value& x = image_input(call);
   const bool largest = call.node.op == "GlobalMaxPool";
-  const Value elements = largest ? x : emitter.cast(x, program::accumulator_type(x.type));
-  const Tensor data = emitter.stored(elements, channels_last());
+  const Tensor data = emitter.stored(x, channels_last());
   const Tensor result =
       largest ? op::global_max_pool2d(emitter.graph(), data) : op::global_avg_pool2d(emitter.graph(), data);
-  const Value pooled{{x.shape[0], x.shape[1], 1, 1}, result.type, {0, 1}, nullptr, result};
-  return {emitter.narrowed(pooled, x.type)};
+  return {Value{{x.shape[0], x.shape[1], 1, 1}, result.type, {0, 1}, nullptr, result}};
 }
 
 /// A scale and a shift per channel. Normalisations after a convolution are already folded into its weights.
@@ -264,8 +262,9 @@ TUNEWRIGHT_INLINE std::vector<Value> batch_normalization(Emitter& emitter, const
   const double epsilon = call.attribute<double>("epsilon", 1e-5);
   Shape shape(x.shape.size() - 1, 1);
   shape[0] = x.shape[1];
-  reference::Array scale(x.type, {x.shape[1]});
-  reference::Array shift(x.type, {x.shape[1]});
+  const ScalarType exact = program::accumulator_type(x.type);
+  reference::Array scale(exact, {x.shape[1]});
+  reference::Array shift(exact, {x.shape[1]});
   for (std::size_t c = 0; c < scale.size(); ++c) {
     const double factor = parameters[0][c] / std::sqrt(parameters[3][c] + epsilon);
     scale.set(c, factor);
@@ -274,7 +273,8 @@ TUNEWRIGHT_INLINE std::vector<Value> batch_normalization(Emitter& emitter, const
   const Value factor = emitter.reshape(known_value(call.node.name + ".scale", std::move(scale)), shape);
   const Value summand = emitter.reshape(known_value(call.node.name + ".shift", std::move(shift)), shape);
   const Value scaled = emitter.elementwise("scale", {x, factor}, [](auto e) { return e[0] * e[1]; });
-  return {emitter.elementwise("shift", {scaled, summand}, [](auto e) { return e[0] + e[1]; })};
+  const Value shifted = emitter.elementwise("shift", {scaled, summand}, [](auto e) { return e[0] + e[1]; });
+  return {emitter.narrowed(shifted, x.type)};
 }
 
 TUNEWRIGHT_INLINE std::vector<Value> pad(Emitter& emitter, const Call& call) {

@@ -33,11 +33,6 @@ TUNEWRIGHT_INLINE Value permuted(const Value& value, const std::vector<std::size
   return result;
 }
 
-/// An element in the type in which products and sums of its kind are computed.
-TUNEWRIGHT_INLINE Expr widened(const Expr& element) {
-  return program::cast(element, program::accumulator_type(element->type));
-}
-
 /// The type that both factors of a product have, which is that of the result in the file.
 TUNEWRIGHT_INLINE ScalarType type_of_factors(const Call& call) {
   return program::common_type(call.input(0).type, call.input(1).type);
@@ -80,7 +75,7 @@ TUNEWRIGHT_INLINE Value product(Emitter& emitter, const Call& call, Value a, Val
     return emitter.element(factor, indices, wider);
   };
   Value result = emitter.reduce(name, shape, order, {k}, program::Combiner::Sum, [&](auto i, auto r) {
-    return widened(read(rows, i, i[rank - 2], r[0])) * widened(read(columns, i, r[0], i[rank - 1]));
+    return program::widened(read(rows, i, i[rank - 2], r[0])) * program::widened(read(columns, i, r[0], i[rank - 1]));
   });
   Shape wanted = shape;
   if (column) wanted.pop_back();
@@ -124,7 +119,7 @@ TUNEWRIGHT_INLINE std::pair<std::vector<int>, std::size_t> order_with(const Valu
 TUNEWRIGHT_INLINE std::vector<Value> softmax(Emitter& emitter, const Call& call) {
   const Value& given = call.input(0);
   const std::size_t axis = call.dimension(call.whole("axis", call.opset < 13 ? 1 : -1), given.shape.size());
-  Value x = emitter.cast(given, program::accumulator_type(given.type));
+  Value x = given;
   if (call.opset < 13) {  // old versions normalise over all dimensions from the axis on
     Shape flat(given.shape.begin(), given.shape.begin() + static_cast<std::ptrdiff_t>(axis));
     flat.push_back(1);
@@ -134,8 +129,7 @@ TUNEWRIGHT_INLINE std::vector<Value> softmax(Emitter& emitter, const Call& call)
   const auto [order, place] = order_with(x, axis);
   const Tensor tensor =
       program::operators::softmax(emitter.graph(), emitter.stored(x, order), {.axis = static_cast<int>(place)});
-  const Value shares = emitter.narrowed(Value{x.shape, tensor.type, order, nullptr, tensor}, given.type);
-  return {emitter.reshape(shares, given.shape)};
+  return {emitter.reshape(Value{x.shape, tensor.type, order, nullptr, tensor}, given.shape)};
 }
 
 TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const Call& call) {
@@ -149,7 +143,7 @@ TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const
   std::int64_t columns = 1;
   for (std::size_t d = axis; d < given.shape.size(); ++d) columns *= given.shape[d];
   rows.push_back(columns);
-  const Value x = emitter.reshape(emitter.cast(given, program::accumulator_type(given.type)), rows);
+  const Value x = emitter.reshape(given, rows);
   const auto parameter = [&](std::size_t i, double otherwise) {
     if (!call.has(i)) {
       emitter.budget().charge(static_cast<double>(columns) * static_cast<double>(program::size_in_bytes(given.type)));
@@ -171,8 +165,7 @@ TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const
   const Tensor tensor =
       program::operators::layer_norm(emitter.graph(), emitter.stored(x, order), parameter(1, 1), parameter(2, 0),
                                      {.epsilon = call.attribute<double>("epsilon", 1e-5)});
-  const Value normed = emitter.narrowed(Value{x.shape, tensor.type, order, nullptr, tensor}, given.type);
-  return {emitter.reshape(normed, given.shape)};
+  return {emitter.reshape(Value{x.shape, tensor.type, order, nullptr, tensor}, given.shape)};
 }
 
 /// Combines elements over dimensions; `mean` divides by their number.
@@ -206,7 +199,7 @@ TUNEWRIGHT_INLINE Operator reduction(const std::string& name, program::Combiner 
       for (std::size_t d = 0; d < reduced.size(); ++d)
         if (reduced[d]) indices[d] = r[next++];
       const Expr element = emitter.element(x, indices);
-      return picks ? element : widened(element);
+      return picks ? element : program::widened(element);
     });
     if (mean) {
       const double each = static_cast<double>(x.elements()) / static_cast<double>(result.elements());
