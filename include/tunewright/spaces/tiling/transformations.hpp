@@ -38,17 +38,29 @@ std::vector<IterId> outer_levels_first(const std::vector<std::vector<IterId>>& p
 /// Makes a loop the innermost of its stage and vectorizes it.
 void vectorize_innermost(ScheduleBuilder& s, TensorId id, IterId iter);
 
+/// The axis of a tile that the panels of a copied operand follow, and the dimension of the operand along it.
+struct PanelAxis {
+  program::Var axis = 0;
+  IterId dimension = 0;
+};
+/// The vectorized axis of the tile where it moves along the operand, else another one along its last dimension. Nothing
+/// for an operand that keeps its rows.
+std::optional<PanelAxis> panel_axis(const program::Operator& op, const std::vector<program::IndexExpr>& access);
+
 /// Schedules the copy of an operand. If the vectorized axis of the tile moves along the operand, it is stored panel by
 /// panel, in the order in which the tiles read it: its dimension along that axis follows the tiling. If that is not the
 /// last dimension, as in a transposed operand, the copy transposes it, so that strided elements are read once instead
 /// of for each row of register tiles. An operand along whose last dimension another axis of the tile moves, as the left
 /// one of A^T B, is stored in panels of a register tile's rows: each term of a reduction would read another line of it.
-/// A panel's rows are parts of cache lines, so several are copied panel by panel. Other operands keep their rows.
+/// Panels along the last dimension are filled by a few rows at a time, so that what is read is read along, and what is
+/// written, which may be parts of lines in many panels a power of two apart, is not evicted meanwhile. Where such a
+/// copy of a matrix is not inside the tile, threads share the rows. Other operands keep their rows.
 void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                            const std::vector<program::IndexExpr>& access, const Target& target);
 
 /// Changes the layout of the operands of a tiled stage: constants are packed ahead of time in loop order; other
-/// operands may be copied tile by tile, at a location where the copy stays in cache (or not at all: `Inline`).
+/// operands may be copied tile by tile, at a location where the copy stays in cache, or not at all (`Inline`), or,
+/// where panels are along the last dimension of a matrix, once for all threads (`Root`).
 void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target);
 
 /// Runs the outermost tile loops of `reader`, whose axes are split into `parts`, in parallel, and computes `id` inside
@@ -132,23 +144,26 @@ TUNEWRIGHT_INLINE void vectorize_innermost(ScheduleBuilder& s, TensorId id, Iter
   s.vectorize(id, iter);
 }
 
+TUNEWRIGHT_INLINE std::optional<PanelAxis> panel_axis(const program::Operator& op,
+                                                      const std::vector<program::IndexExpr>& access) {
+  for (auto axis = static_cast<program::Var>(op.rank()); axis-- > 0;) {
+    const std::optional<IterId> dimension = dimension_of(access, axis);
+    if (dimension && (axis + 1 == op.rank() || *dimension + 1 == access.size())) return PanelAxis{axis, *dimension};
+  }
+  return std::nullopt;
+}
+
 TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                                              const std::vector<program::IndexExpr>& access, const Target& target) {
   const auto rank = static_cast<IterId>(s.state().stages[copy].op->rank());
   const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / 4);
-  // The axis of the tile that panels follow: the vectorized one, or another one along the last dimension.
-  auto followed = static_cast<program::Var>(s.state().stages[id].op->rank() - 1);
-  std::optional<IterId> along = dimension_of(access, followed);
-  while (!along && followed > 0) {
-    const std::optional<IterId> moved = dimension_of(access, --followed);
-    if (moved && *moved + 1 == rank) along = moved;
-  }
+  const std::optional<PanelAxis> along = panel_axis(*s.state().stages[id].op, access);
   if (!along) {
     s.vectorize(copy, s.split(copy, rank - 1, {lanes})[1]);
     return;
   }
-  const IterId dimension = *along;
-  std::vector<IterId> panels = s.follow_split(copy, dimension, tiled.split_steps[followed], spatial_levels - 1);
+  const IterId dimension = along->dimension;
+  std::vector<IterId> panels = s.follow_split(copy, dimension, tiled.split_steps[along->axis], spatial_levels - 1);
   if (dimension + 1 < rank) {
     // Square tiles of one vector per row, which are transposed in registers.
     const std::vector<IterId> vectors = s.split(copy, panels.back(), {lanes});
@@ -164,9 +179,8 @@ TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, 
     order.insert(order.end(), {row[1], vectors[1]});
     s.reorder(copy, order);
     panels.back() = vectors[1];
-  } else if (dimension > 0 && followed + 1 < s.state().stages[id].op->rank()) {
-    // Panels lie apart by a power of two as often as not, so many lines that wait for their rest would evict another.
-    constexpr std::int64_t rows_at_once = 8;
+  } else if (dimension > 0) {
+    constexpr std::int64_t rows_at_once = 16;
     const std::vector<IterId> rows = s.split(copy, dimension - 1, {rows_at_once});
     std::vector<IterId> order;
     for (IterId axis = 0; axis + 1 < dimension; ++axis) order.push_back(axis);
@@ -174,6 +188,7 @@ TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, 
     order.insert(order.end(), panels.begin(), panels.end() - 1);
     order.insert(order.end(), {rows[1], panels.back()});
     s.reorder(copy, order);
+    if (rank == 2) s.parallel(copy, rows[0]);
   }
   s.vectorize(copy, panels.back());
   s.pack(copy, id);
@@ -195,6 +210,9 @@ TUNEWRIGHT_INLINE void cache_operands(ScheduleBuilder& s, TensorId id, const Til
     for (const Location& point : attach_points(s.state(), id)) {
       if (!may_vanish(s, point)) choices.push_back(point);
     }
+    const std::optional<PanelAxis> along = panel_axis(*s.state().stages[id].op, reads.accesses[0]);
+    if (along && along->dimension == 1 && reads.accesses[0].size() == 2)
+      choices.push_back({Location::Kind::Root, 0, 0});
     s.choose_location(copy, std::move(choices));
     schedule_operand_copy(s, copy, id, tiled, reads.accesses[0], target);
   }
