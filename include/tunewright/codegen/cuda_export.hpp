@@ -86,9 +86,7 @@ TUNEWRIGHT_INLINE std::string launcher_header(const DeviceCode& code, const std:
   replace_all(text, "@PACKING@", packing);
   replace_all(text, "@ARCHITECTURE@", code.architecture);
   replace_all(text, "@REMARK@", remark.empty() ? "" : ": " + c::c_comment(remark));
-  std::string guard = symbol;
-  for (char& letter : guard) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-  replace_all(text, "@GUARD@", "TUNEWRIGHT_LAUNCHER_" + guard + "_H");
+  replace_all(text, "@GUARD@", "TUNEWRIGHT_LAUNCHER_" + symbol + "_H");
   replace_all(text, "@SYMBOL@", symbol);
   return text;
 }

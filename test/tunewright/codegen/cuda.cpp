@@ -541,6 +541,17 @@ TEST_CASE("all operations of all types compute what the interpreter does") {
     comparison.add(graph, simple(graph, 4, 1, "scalar_" + std::string(name(type))));
     comparison.add(graph, simple(graph, 4, 4, "vector_" + std::string(name(type))));
   }
+  auto graph = std::make_shared<ComputeGraph>();
+  const auto x = graph->input("x", {40}, ScalarType::Bool);
+  const auto y = graph->input("y", {40}, ScalarType::Bool);
+  const auto add = [&](const std::string& name, const auto& body) { graph->compute(name, {{"i", 40}}, body); };
+  add("counted", [&](auto i) { return cast(x(i[0]) + y(i[0]), ScalarType::Int32); });
+  add("either", [&](auto i) { return equal(x(i[0]) + y(i[0]), program::constant(1, ScalarType::Bool)); });
+  add("differing",
+      [&](auto i) { return cast(x(i[0]) - y(i[0]), ScalarType::Int32) + cast(-x(i[0]), ScalarType::Int32); });
+  for (const program::Combiner combiner : {program::Combiner::Max, program::Combiner::Min})
+    graph->reduce("total", {{"i", 20}}, {{"k", 2}}, combiner, [&](auto i, auto r) { return x(2 * i[0] + r[0]); });
+  comparison.add(graph, simple(graph, 4, 1, "scalar_bool"));
   comparison.check(1e-6);
 }
 

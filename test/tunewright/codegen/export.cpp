@@ -202,9 +202,21 @@ TEST_CASE("names that C or C++ use otherwise, and that of the runtime, get anoth
   CHECK(codegen::export_kernel(kernel(), "tunewright runtime", folder.path()).header.filename() ==
         "tunewright_runtime_.h");
   CHECK(codegen::export_kernel(kernel(), "doubles", folder.path()).symbol == "doubles");
+  for (const char* name : {"pow", "powf", "roundl", "abs", "select", "linux"})
+    CHECK(codegen::export_kernel(kernel(), name, folder.path()).symbol == std::string(name) + "_");
   folder.write_main("#include \"double_.h\"\nint main(void) { return double__threads != 2; }\n");
   REQUIRE(folder.compiles());
   CHECK(folder.succeeds());
+}
+
+TEST_CASE("headers of names that differ in case go together") {
+  const test::CProgram folder;
+  codegen::export_kernel(kernel(), "layer", folder.path());
+  codegen::export_kernel(kernel(), "Layer", folder.path());
+  folder.write_main(
+      "#include \"layer.h\"\n#include \"Layer.h\"\n"
+      "int main(void) { return (int)layer_buffer_count != (int)Layer_buffer_count; }\n");
+  CHECK(folder.compiles());
 }
 
 TEST_CASE("remarks stay within their comment") {

@@ -224,11 +224,12 @@ class ScalarEmitter {
     if (type(node).emulated) return {widened(node, always)};
     return evaluate(node, always);
   }
-  /// Converts a result computed in float, or in int for smaller integers, to the type.
+  /// Converts a result computed in float, or in int for smaller integers and Booleans, to the type.
   [[nodiscard]] Text rounded(Text text, const CudaType& to) const {
     if (to.emulated) return {"to_" + std::string(to.spelling) + "(" + text.text + ")"};
     if (to.scalar == "int8" || to.scalar == "uint8")
       return {"(" + std::string(to.spelling) + ")" + text.in(Text::Unary), Text::Unary};
+    if (to.scalar == "bool") return {text.in(Text::Equality + 1) + " != 0", Text::Equality};
     return text;
   }
 

@@ -128,7 +128,7 @@ class StatementEmitter {
   }
   [[nodiscard]] std::string identity(const loops::Statement& s) {
     const CudaType& type = context_.type(nest_.buffers[s.target].type);
-    const std::string text = context_.constant(program::identity(s.op->combiner), type);
+    const std::string text = context_.constant(program::identity(s.op->combiner, s.op->type), type);
     return type.emulated ? "to_" + std::string(type.spelling) + "(" + text + ")" : text;
   }
 

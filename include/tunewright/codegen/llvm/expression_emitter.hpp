@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -167,7 +168,7 @@ class ExpressionEmitter {
     llvm::Value* x = value(*a, careful_a ? memory_.narrowed(mask, c) : mask);
     // A masked load gives zero in masked lanes, so zero padding needs no select.
     const bool masked = careful_a && a->op == program::Op::Load && is_vector(x) >= is_vector(c);
-    if (masked && b->op == program::Op::Constant && b->value == 0) return x;
+    if (masked && b->op == program::Op::Constant && b->value == 0 && !std::signbit(b->value)) return x;
     llvm::Value* y = value(*b, careful_b ? memory_.narrowed(mask, builder_.CreateNot(c)) : mask);
     return select(c, x, y);
   }
@@ -175,17 +176,23 @@ class ExpressionEmitter {
   [[nodiscard]] llvm::Value* unary(const program::ExprNode& e, llvm::Value* a) {
     using program::Op;
     const bool real = a->getType()->isFPOrFPVectorTy();
+    // Functions of whole numbers are computed in float64.
+    const auto function = [&](llvm::Value* (MathEmitter::*of)(llvm::Value*)) {
+      if (real) return numbers_.rounded((math_.*of)(a), e.type);
+      constexpr auto wide = program::ScalarType::Float64;
+      return numbers_.converted((math_.*of)(numbers_.converted(a, e.args[0]->type, wide)), wide, e.type);
+    };
     switch (e.op) {
       case Op::Negate: return real ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
       case Op::Abs:
         if (real) return math_.abs(a);
         if (!has_sign(e.type)) return a;
         return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
-      case Op::Exp: return numbers_.rounded(math_.exp(a), e.type);
-      case Op::Log: return numbers_.rounded(math_.log(a), e.type);
-      case Op::Sqrt: return numbers_.rounded(math_.sqrt(a), e.type);
-      case Op::Tanh: return numbers_.rounded(math_.tanh(a), e.type);
-      case Op::Erf: return numbers_.rounded(math_.erf(a), e.type);
+      case Op::Exp: return function(&MathEmitter::exp);
+      case Op::Log: return function(&MathEmitter::log);
+      case Op::Sqrt: return function(&MathEmitter::sqrt);
+      case Op::Tanh: return function(&MathEmitter::tanh);
+      case Op::Erf: return function(&MathEmitter::erf);
       case Op::Not: return builder_.CreateNot(a);
       case Op::Cast: return numbers_.converted(a, e.args[0]->type, e.type);
       default: break;

@@ -112,7 +112,8 @@ class MathEmitter {
     near = fma(b_.CreateFMul(near, square), x, x);
     llvm::Value* e = float_exp(b_.CreateFAdd(magnitude, magnitude));
     llvm::Value* far = b_.CreateFSub(real(x, 1), b_.CreateFDiv(real(x, 2), b_.CreateFAdd(e, real(x, 1))));
-    return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 0.625)), near, with_sign_of(far, x));
+    return with_sign_of(b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 0.625)), near, far),
+                        x);  // near: of -0, too
   }
 
   /// Odd polynomial up to 1, else 1 - exp(-x^2) p(1/|x|); beyond 4 the result is 1.

@@ -156,12 +156,10 @@ class MemoryEmitter {
     return slot;
   }
 
-  /// Adds constant data to the module, aligned to a cache line.
+  /// Adds constant data to the module, aligned to a cache line, under a name that begins with `name`.
   [[nodiscard]] llvm::GlobalVariable* add_constant(llvm::Constant* value, const char* name) {
-    auto* variable = llvm::cast<llvm::GlobalVariable>(context_.module.getOrInsertGlobal(name, value->getType()));
-    variable->setInitializer(value);
-    variable->setConstant(true);
-    variable->setLinkage(llvm::GlobalValue::InternalLinkage);
+    auto* variable = new llvm::GlobalVariable(context_.module, value->getType(), true,
+                                              llvm::GlobalValue::InternalLinkage, value, name);  // the module owns it
     variable->setAlignment(llvm::Align(64));
     return variable;
   }

@@ -129,6 +129,25 @@ std::vector<Example> operations() {
   return all;
 }
 
+/// Functions of whole numbers, whose results all types hold.
+std::vector<Example> functions() {
+  using Function = Expr (*)(Expr);
+  constexpr std::array<std::pair<const char*, Function>, 5> named{
+      {{"exp", exp}, {"log", log}, {"sqrt", sqrt}, {"tanh", tanh}, {"erf", erf}}};
+  std::vector<double> small;
+  for (std::int64_t i = 0; i < count; ++i) small.push_back(1 + static_cast<double>(i % 4));
+  std::vector<Example> all;
+  for (const ScalarType type : {ScalarType::Int32, ScalarType::Int64, ScalarType::Int8, ScalarType::UInt8}) {
+    for (const auto& [name_of_function, function] : named) {
+      ComputeGraph graph;
+      const Tensor x = graph.input("x", {count}, type);
+      graph.compute("y", {{"i", count}}, [&, f = function](auto i) { return f(x(i[0])); });
+      all.push_back({name_of_function + (" of " + std::string(name(type))), std::move(graph), {small}});
+    }
+  }
+  return all;
+}
+
 loops::LoopNest nest_of(const Example& example, bool vectorised) {
   const auto output = static_cast<TensorId>(example.graph.size() - 1);
   schedule::Schedule config{std::make_shared<const ComputeGraph>(example.graph), {}};
@@ -180,6 +199,8 @@ TEST_CASE("casts between all types, scalar and vectorised, on every instruction 
 TEST_CASE("operations of narrow types and integers, scalar and vectorised, on every instruction set") {
   check_on_host(operations());
 }
+
+TEST_CASE("functions of whole numbers, scalar and vectorised, on every instruction set") { check_on_host(functions()); }
 
 TEST_CASE("casts and operations, scalar and vectorised, on 64-bit ARM") {
   if (!test::can_emulate_aarch64()) {

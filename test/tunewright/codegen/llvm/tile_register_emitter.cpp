@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -176,6 +177,32 @@ TEST_CASE("kernels with tile registers compute what their loops do") {
     CHECK_FALSE(test::registers.configured);  // released
   }
   if (host.isa != Isa::Avx512) MESSAGE("skipped: no AVX-512");
+}
+
+TEST_CASE("products in tiles of different shapes have registers of their shapes") {
+  if (host_target().isa != Isa::Avx512) {
+    MESSAGE("skipped: no AVX-512");
+    return;
+  }
+  auto graph = std::make_shared<program::ComputeGraph>();
+  using namespace schedule;
+  Schedule config;
+  for (const std::int64_t rows : {8, 16}) {
+    const auto a = graph->input("A", {32, 128}, u8);
+    const auto b = graph->constant("B", {128, 16}, s8);
+    const program::TensorId stage = program::operators::matmul(*graph, a, b).id;
+    for (const Step& step : std::vector<Step>{Split{stage, 0, {1, rows}}, Split{stage, 1, {1, 16}},
+                                              Split{stage, 2, {16, 4}}, Reorder{stage, {3, 6, 9, 4, 7, 5, 10, 8, 11}},
+                                              Pack{b.id, stage}, Tensorize{stage, 5, "amx_int8"}})
+      config.steps.push_back(step);
+  }
+  config.graph = graph;
+  const loops::LoopNest nest = loops::lower(config);
+  const auto arguments = test::arguments_of_all_magnitudes(nest);
+  test::registers = {};
+  CHECK(error_of(test::with_emulated_tiles(nest, with_units()), arguments, test::interpreted(nest, arguments)) == 0);
+  CHECK(test::registers.products == 12);  // four blocks of 8 rows and two of 16, two steps each
+  CHECK(test::registers.misuses == 0);
 }
 
 TEST_CASE("what is foretold of tile registers is what kernels do") {
