@@ -135,6 +135,11 @@ void check_room(const Stage& stage, std::size_t more);
   return !__builtin_mul_overflow(product, extent, &product) && product <= program::most_iterations;
 }
 
+/// Whether the numbers that say which factors a split may have can be those of any loop.
+[[nodiscard]] inline bool has_possible_domain(const Split& s) noexcept {
+  return s.extent >= 0 && s.extent <= program::most_iterations && s.max_innermost >= -1 && s.max_innermost <= max_split;
+}
+
 void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t> factors);
 
 /// Computes the extents of the parts of a split, one more than factors.

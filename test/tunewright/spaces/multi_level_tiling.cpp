@@ -12,6 +12,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -256,6 +257,7 @@ TEST_CASE("the left operand of A^T B may be copied in panels of a register tile'
   });
   Rng rng(1);
   std::size_t copied = 0;
+  std::set<std::ptrdiff_t> parallel_nests;
   for (int draw = 0; draw < 64; ++draw) {
     const auto config = space.sample(task, rng);
     REQUIRE(config);
@@ -267,8 +269,35 @@ TEST_CASE("the left operand of A^T B may be copied in panels of a register tile'
     ++copied;
     REQUIRE_FALSE(copy->packing.empty());
     CHECK(copy->packing.back().dimension == 1);  // m, which A has last
+    parallel_nests.insert(std::count_if(nest.body.begin(), nest.body.end(), [](const loops::Node& node) {
+      const auto* loop = std::get_if<loops::Loop>(&node.content);
+      return loop != nullptr && loop->kind == loops::LoopKind::Parallel;
+    }));
   }
   CHECK(copied > 8);
+  CHECK(parallel_nests.count(1) == 1);  // copied in the tile, by each thread
+  CHECK(parallel_nests.count(2) == 1);  // copied once, by all threads
+}
+
+TEST_CASE("sizes that no program has, as a journal may name them, are refused or mutated like others") {
+  const MultiLevelTiling space;
+  Task task = task_of([](auto& g) { ops::matmul(g, g.input("A", {64, 64}), g.input("B", {64, 64})); });
+  const auto split = [](std::string_view iter, std::string_view factor, std::string_view extent) {
+    return "[\"split\",2," + std::string(iter) + ",[" + std::string(factor) + "]," + std::string(extent) +
+           ",64,\"unrolled\"]";
+  };
+  constexpr std::string_view most_factor = "2147483648", most_extent = "9007199254740992";
+  const std::string chain = split("0", most_factor, "64") + "," + split("3", most_factor, "64") + "," +
+                            split("5", most_factor, "64") + "," + split("1", most_factor, "64");
+  for (const std::string& steps : {chain, split("0", "8", most_extent)}) {
+    const auto config = space.decode(task, "[" + steps + "]");
+    REQUIRE(config);
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      Rng rng(seed);
+      if (const auto changed = space.mutate(task, *config, rng)) CHECK_NOTHROW((void)space.lower(task, *changed));
+    }
+  }
+  CHECK_FALSE(space.decode(task, "[" + split("0", "8", "9223372036854775807") + "]"));
 }
 
 TEST_CASE("a sum over rows may read several vectors of each") {

@@ -93,7 +93,8 @@ class ScheduleSignature {
     using namespace schedule;
     const auto number = [](auto value) { return static_cast<std::uint32_t>(value); };
     if constexpr (std::is_same_v<S, Split>) {
-      return words_.put_step(kind, s.stage, s.factors.size(), s.iter) && put_factors(s.factors);
+      return schedule::detail::has_possible_domain(s) && words_.put_step(kind, s.stage, s.factors.size(), s.iter) &&
+             put_factors(s.factors);
     } else if constexpr (std::is_same_v<S, FollowSplit>) {
       const bool fits = words_.put_step(kind, s.stage, s.parts, s.iter);
       words_.put(s.source);
@@ -116,6 +117,7 @@ class ScheduleSignature {
       return words_.put_step(kind, s.stage, number(s.kind), s.iter);
     } else if constexpr (std::is_same_v<S, UnrollLimit>) {
       if (s.selected >= s.choices.size() || s.choices[s.selected] < 0) return false;
+      if (s.choices[s.selected] > schedule::detail::max_split) return false;
       limits_.put(s.choices[s.selected]);
       return words_.put_step(kind, s.stage);
     } else if constexpr (std::is_same_v<S, ComputeLocation>) {

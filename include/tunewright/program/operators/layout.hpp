@@ -123,7 +123,12 @@ TUNEWRIGHT_INLINE Tensor reshape(ComputeGraph& graph, const Tensor& x, const std
   std::int64_t before = 1;
   std::int64_t after = 1;
   for (const std::int64_t extent : x.shape) before *= extent;
-  for (const std::int64_t extent : shape) after *= extent;
+  for (const std::int64_t extent : shape) {
+    if (extent < 1 || __builtin_mul_overflow(after, extent, &after)) {
+      detail::refuse(name, "shape " + detail::shape_text(shape) + " is impossible; give extents of at least 1 whose " +
+                               "product is " + std::to_string(before));
+    }
+  }
   if (before != after) {
     detail::refuse(name, "shape " + detail::shape_text(x.shape) + " has " + std::to_string(before) + " elements but " +
                              detail::shape_text(shape) + " has " + std::to_string(after) + "; keep their number");

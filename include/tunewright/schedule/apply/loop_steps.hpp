@@ -15,7 +15,15 @@
 /// Semantics of steps that change the loops of a stage.
 namespace tunewright::schedule::detail {
 
-inline void apply_step(State& state, const Split& s) { split(state, s.stage, s.iter, s.factors); }
+inline void apply_step(State& state, const Split& s) {
+  if (!has_possible_domain(s)) {
+    throw ScheduleError(ScheduleFault::BadFactor, "a split says that it divides an extent of " +
+                                                      std::to_string(s.extent) + ", the last factor at most " +
+                                                      std::to_string(s.max_innermost) +
+                                                      "; give 0 to 2^53, and -1 to 2^31");
+  }
+  split(state, s.stage, s.iter, s.factors);
+}
 
 inline Factors followed_factors(const State& state, const FollowSplit& s) {
   if (s.source >= state.factors_end.size() || s.parts < 1 || s.parts > state.factors_of_step(s.source).size()) {
@@ -121,7 +129,7 @@ inline void apply_step(State& state, const Annotate& s) {
 
 inline void apply_step(State& state, const UnrollLimit& s) {
   Stage& stage = computed_stage(state, s.stage);
-  if (s.selected >= s.choices.size() || s.choices[s.selected] < 0) {
+  if (s.selected >= s.choices.size() || s.choices[s.selected] < 0 || s.choices[s.selected] > max_split) {
     throw ScheduleError(ScheduleFault::BadChoice, "unroll limit " + std::to_string(s.selected) + " of stage '" +
                                                       stage.op->name + "' is not one of its choices");
   }

@@ -17,6 +17,16 @@
 /// Semantics of steps that map products to tensor units.
 namespace tunewright::schedule::detail {
 
+/// Throws `ScheduleError` for a padded operator with more iterations than any may have.
+inline void check_iterations(const Operator& padded) {
+  std::int64_t iterations = 1;
+  for (const program::Axis& axis : padded.axes) {
+    if (multiply_fused(iterations, axis.extent)) continue;
+    throw ScheduleError(ScheduleFault::BadFactor,
+                        "'" + padded.name + "' is padded to more than 2^53 iterations; give smaller multiples");
+  }
+}
+
 /// Extends the operand of `read` to all indices that `reader` reads once its axes have grown to those of `padded`. What
 /// lies beyond the operand, or beyond the terms of `reader`, is zero.
 inline void pad_operand(State& state, const Operator& reader, const Operator& padded, const program::ExprNode& read) {
@@ -46,6 +56,7 @@ inline void pad_operand(State& state, const Operator& reader, const Operator& pa
     larger.axes[d].extent = std::max(larger.axes[d].extent, reach);
   }
   if (!inside) return;
+  check_iterations(larger);
   larger.body = program::select(inside, larger.body, program::constant(0, larger.type));
   operand.op = std::make_shared<const Operator>(std::move(larger));
 }
@@ -82,6 +93,7 @@ inline void apply_step(State& state, const Pad& s) {
                                                       std::to_string(max_padding) + " for each of its " +
                                                       std::to_string(padded.axes.size()) + " axes");
   }
+  check_iterations(padded);
   pad_operand(state, *op, padded, *product->first);
   pad_operand(state, *op, padded, *product->second);
   Stage& stage = state.stages[s.stage];

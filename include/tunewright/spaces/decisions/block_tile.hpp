@@ -47,12 +47,12 @@ struct BlockTile {
   /// Product of one part over the axes.
   [[nodiscard]] std::int64_t product(BlockPart part) const {
     std::int64_t product = 1;
-    for (const Split* axis : axes) product *= axis->factors[part];
+    for (const Split* axis : axes) product = tile_product(product, axis->factors[part]);
     return product;
   }
   /// Accumulators per thread.
   [[nodiscard]] std::int64_t accumulators() const {
-    return product(VirtualThreads) * product(Inner) * product(Innermost);
+    return tile_product(tile_product(product(VirtualThreads), product(Inner)), product(Innermost));
   }
   /// Number of elements of the output.
   [[nodiscard]] double space() const {
@@ -104,14 +104,15 @@ struct BlockTile {
 /// the axis that needs the least memory, the rows all others.
 [[nodiscard]] inline std::int64_t max_depth(const BlockTile& tile, const Target& target) {
   std::int64_t all = 1;
-  for (const Split* axis : tile.axes) all *= product_of(axis->factors);
+  for (const Split* axis : tile.axes) all = tile_product(all, product_of(axis->factors));
   std::int64_t rows_and_columns = all + 1;
   for (const Split* axis : tile.axes) {
     const std::int64_t columns = product_of(axis->factors);
     rows_and_columns = std::min(rows_and_columns, columns + all / columns);
   }
-  return std::max<std::int64_t>(
-      static_cast<std::int64_t>(target.shared_memory_per_block_bytes) / (4 * rows_and_columns * tile.tiles_kept), 1);
+  return std::max<std::int64_t>(static_cast<std::int64_t>(target.shared_memory_per_block_bytes) /
+                                    tile_product(tile_product(4, rows_and_columns), tile.tiles_kept),
+                                1);
 }
 
 /// Draws the number of threads of a block and divides them among the axes; the last axis, which is contiguous in
@@ -179,7 +180,10 @@ inline void draw_block_tile(const BlockTile& tile, const Target& target, Rng& rn
   std::int64_t most = split.max_innermost > 0 ? split.max_innermost : split.extent;
   if (threads && target.max_threads_per_block > 0) most = std::min<std::int64_t>(most, target.max_threads_per_block);
   const std::int64_t cap = std::max<std::int64_t>(std::min(most, split.extent), 1);
-  for (std::int64_t size = threads ? warp_of(target) : 1; size <= cap; size *= 2) choices.push_back(size);
+  for (std::int64_t size = threads ? warp_of(target) : 1; size <= cap; size *= 2) {
+    choices.push_back(size);
+    if (size > cap / 2) break;
+  }
   if (threads && split.extent <= most && std::find(choices.begin(), choices.end(), split.extent) == choices.end()) {
     choices.push_back(split.extent);
   }

@@ -31,7 +31,7 @@ struct RegisterTile {
   std::int64_t rows = 1;
   std::int64_t vectors = 1;
 
-  [[nodiscard]] std::int64_t accumulators() const { return rows * vectors; }
+  [[nodiscard]] std::int64_t accumulators() const { return tile_product(rows, vectors); }
   /// Registers of one reduction step: the accumulators, the vectors, and one broadcast element.
   [[nodiscard]] std::int64_t registers() const { return accumulators() + vectors + 1; }
 };
@@ -51,8 +51,9 @@ struct RegisterTile {
     const auto* split = std::get_if<Split>(&step);
     if (split == nullptr || split->stage != stage || split->factors.empty()) continue;
     const std::int64_t inner = split->factors.back();
-    if (split->inner == LoopKind::Unrolled) tile.rows *= last = inner;
-    if (split->inner == LoopKind::Vectorized) tile.vectors *= program::ceil_div(inner, lanes(target));
+    if (split->inner == LoopKind::Unrolled) tile.rows = tile_product(tile.rows, last = inner);
+    if (split->inner == LoopKind::Vectorized)
+      tile.vectors = tile_product(tile.vectors, program::ceil_div(inner, lanes(target)));
   }
   return tile;
 }
@@ -115,12 +116,12 @@ struct RegisterTile {
   for (const Step& step : steps) {
     const auto* split = std::get_if<Split>(&step);
     if (split == nullptr || split->stage != stage || !is_open_split(*split)) continue;
-    if (split->inner == LoopKind::Unrolled) rows *= split->extent;
-    if (split->inner == LoopKind::Serial) terms *= split->extent;
+    if (split->inner == LoopKind::Unrolled) rows = tile_product(rows, split->extent);
+    if (split->inner == LoopKind::Serial) terms = tile_product(terms, split->extent);
     if (split->inner == LoopKind::Vectorized) columns = split->extent;
   }
   return rows <= register_tile(steps, stage, target).rows &&
-         static_cast<std::uint64_t>(terms * columns) * sizeof(float) > target.l2_bytes;
+         static_cast<std::uint64_t>(tile_product(terms, columns)) * sizeof(float) > target.l2_bytes;
 }
 
 /// Draws a split of a stage that reads once such that it reads memory in few long streams: a few terms of the sum at a

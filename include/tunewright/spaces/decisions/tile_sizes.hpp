@@ -20,11 +20,18 @@ namespace tunewright::spaces::decisions {
   return static_cast<double>(padded - extent) / static_cast<double>(padded);
 }
 
-/// Divisors of `extent` up to `cap`, ascending.
+/// Product of two sizes of parts, at most 2^40, which no program reaches: files may name sizes of up to 2^31.
+[[nodiscard]] constexpr std::int64_t tile_product(std::int64_t a, std::int64_t b) noexcept {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  return b != 0 && a > most / b ? most : a * b;
+}
+
+/// Divisors of `extent` up to `cap`, ascending; of extents beyond 2^40, which only files name, not all.
 [[nodiscard]] inline std::vector<std::int64_t> divisors_up_to(std::int64_t extent, std::int64_t cap) {
   std::vector<std::int64_t> small;
   std::vector<std::int64_t> large;
-  for (std::int64_t d = 1; d * d <= extent; ++d) {
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  for (std::int64_t d = 1; d <= most && d <= extent / d; ++d) {
     if (extent % d != 0) continue;
     if (d <= cap) small.push_back(d);
     if (d != extent / d && extent / d <= cap) large.push_back(extent / d);

@@ -35,7 +35,7 @@ struct WarpTile {
   /// Product of one part over the axes.
   [[nodiscard]] std::int64_t product(WarpPart part) const {
     std::int64_t product = 1;
-    for (const Split* axis : axes) product *= axis->factors[part];
+    for (const Split* axis : axes) product = tile_product(product, axis->factors[part]);
     return product;
   }
 };
@@ -102,7 +102,7 @@ struct WarpTile {
 /// 16-bit numbers whose columns are the axis that needs the least memory.
 [[nodiscard]] inline std::int64_t max_instructions_deep(const WarpTile& tile, const Target& target) {
   constexpr std::int64_t bytes_of_terms = 16 * 2;  // per row or column and instruction
-  const std::int64_t all = tile.product(Warps) * tile.product(Fragments), rows = tile.intrinsic->m,
+  const std::int64_t all = tile_product(tile.product(Warps), tile.product(Fragments)), rows = tile.intrinsic->m,
                      columns = tile.intrinsic->n;
   std::int64_t rows_and_columns = all * rows + columns;
   for (const Split* axis : tile.axes) {
@@ -110,7 +110,7 @@ struct WarpTile {
     rows_and_columns = std::min(rows_and_columns, across * columns + all / across * rows);
   }
   return std::max<std::int64_t>(static_cast<std::int64_t>(target.shared_memory_limit_bytes()) /
-                                    (bytes_of_terms * rows_and_columns * tile.tiles_kept),
+                                    tile_product(bytes_of_terms * rows_and_columns, tile.tiles_kept),
                                 1);
 }
 

@@ -138,6 +138,8 @@ TEST_CASE("shapes that do not fit are refused") {
   CHECK_REFUSES("give at most 2147483648", op::pad(g, x, {.before = {most, 0}, .after = {most, 0}}));
   CHECK_REFUSES("1 amounts before and 2 after", op::pad(g, x, {.before = {0}, .after = {0, 0}}));
   CHECK_REFUSES("shape [2, 3] has 6 elements but [4, 2] has 8", op::reshape(g, x, {4, 2}));
+  constexpr std::int64_t huge = std::int64_t{1} << 32;
+  CHECK_REFUSES("give extents of at least 1 whose product is 6", op::reshape(g, x, {huge, huge, 6}));
   CHECK_REFUSES("dimension 0 is given twice", op::transpose(g, x, {0, 0}));
   CHECK_REFUSES("an order of 1 dimensions", op::transpose(g, x, {0}));
   CHECK_REFUSES("part 1 has shape [2, 4], the first one [2, 3]", op::concat(g, {x, y}, 0));
