@@ -231,6 +231,13 @@ def part(text):
     return int(index) - 1, int(count)
 
 
+def positive(text):
+    """A count of 1 or more."""
+    if not (text.isdigit() and int(text) >= 1):
+        raise argparse.ArgumentTypeError(f"'{text}' is no count of searches; give 1 or more")
+    return int(text)
+
+
 def names(text):
     return [name for name in text.split(",") if name]
 
@@ -239,7 +246,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, help="folder that has kernel-tuner-hub/")
     parser.add_argument("--out", required=True, help="folder of the results")
-    parser.add_argument("--seeds", type=int, default=25, help="searches for each strategy and problem")
+    parser.add_argument("--seeds", type=positive, default=25, help="searches for each strategy and problem")
     parser.add_argument("--problems", type=names, default=PROBLEMS, help="these, as <folder>.<device>")
     parser.add_argument("--strategies", type=names, default=STRATEGIES, help="these, as Kernel Tuner names them")
     parser.add_argument("--shard", type=part, default=(0, 1), help="i/n: the i-th of n parts of the searches")

@@ -23,6 +23,7 @@
 #include "tunewright/recipes/balto.hpp"
 #include "tunewright/study/options.hpp"
 #include "tunewright/study/recipe_name.hpp"
+#include "tunewright/study/study.hpp"
 #include "tunewright/tuner.hpp"
 
 namespace tunewright::bench {
@@ -101,8 +102,10 @@ class Pretrained {
       for (const auto& [name_of, graph] : pretraining_operators()) {
         data::Journal journal{{.path = file, .many_tasks = true}};
         Tuner<Collector> tuner{{.seed = 1, .threads = target.threads}};
-        tuner.run(program::make_task(name_of, graph, target), {.trials = programs_each_, .batch = batch}, journal,
-                  Progress{});
+        const auto run =
+            tuner.run(program::make_task(name_of, graph, target), {.trials = programs_each_, .batch = batch}, journal,
+                      Progress{}, study::StopsOnRequest{});
+        if (run.stop == Stop::Requested) throw study::Stopped();
       }
     }
     return file;

@@ -17,9 +17,9 @@
 // `data` is a regular expression for the whole of a name. A pool has the recipes that all of its data sets have.
 // Recipes named "name@number" are compared at equal numbers; `counter` may name another one than pairwise_accuracy.
 //
-// Where OUT/<study>/tasks.*.jsonl tells a counter task by task, its interval is drawn over tasks and over the seeds of
-// each, else over seeds alone, from 3 of them on; `study::bootstrap` says how, and what intervals of few tasks are
-// worth.
+// Where OUT/<study>/tasks.*.jsonl tells a counter task by task, its interval is drawn over tasks and, from 3 of them
+// on, over seeds, each of which is one training that judges all tasks; else over seeds alone, from 3 of them on.
+// `study::mean_over_tasks_and_trainings` says how, and what intervals of few seeds or tasks are worth.
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "study_results.hpp"
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/study/intervals.hpp"
 
@@ -69,17 +70,21 @@ void write_difference(const StudyResults& study, const Difference& difference, c
     const Counters& first = study.results.at({data, recipe});
     const auto of = first.find(difference.counter), less = second->second.find(difference.counter);
     if (of == first.end() || less == second->second.end()) continue;
-    const auto [ours, theirs] = tunewright::study::paired(of->second, less->second);
-    if (ours.size() < 2) continue;
+    const auto tasks = tunewright::study::differences(of->second, less->second);
+    if (tasks.size() < 2) continue;
     const std::size_t at = std::min(recipe.find('@'), recipe.size() - 1);
-    out << "| " << data << " | " << difference.name << " | " << recipe.substr(at + 1) << " | " << ours.size() << " | "
-        << with_interval(tunewright::study::paired_difference(ours, theirs, tunewright::Rng(1))) << " |\n";
+    out << "| " << data << " | " << difference.name << " | " << recipe.substr(at + 1) << " | " << tasks.size() << " | "
+        << tunewright::study::count_of_seeds(tasks) << " | "
+        << with_interval(tunewright::study::mean_over_tasks_and_trainings(tasks, tunewright::Rng(1))) << " |\n";
   }
 }
 
 void write_tables(const StudyResults& study, const std::string& title, const std::vector<Difference>& differences,
                   std::ostream& out) {
-  out << "# " << title << "\n\nMean and 95 % interval over tasks and seeds; " << study.date;
+  out << "# " << title
+      << "\n\nMean and 95 % interval over tasks and seeds, a seed being one training for all tasks; with fewer than "
+      << tunewright::study::fewest_trainings << " seeds over tasks alone, which says nothing of other trainings; "
+      << study.date;
   if (!study.options.empty()) out << "; `" << study.options << "`";
   out << ".\n";
   for (const auto& [data, recipes] : study.recipes) {
@@ -107,8 +112,8 @@ void write_tables(const StudyResults& study, const std::string& title, const std
     }
   }
   if (!differences.empty()) {
-    out << "\n## Differences\n\nTask by task and seed by seed.\n\n| data | difference | at | tasks | value "
-           "|\n|---|---|---|---|---|\n";
+    out << "\n## Differences\n\nTask by task and seed by seed.\n\n| data | difference | at | tasks | seeds | value "
+           "|\n|---|---|---|---|---|---|\n";
     for (const Difference& difference : differences)
       for (const auto& [data, recipes] : study.recipes) write_difference(study, difference, data, recipes, out);
   }
@@ -192,9 +197,17 @@ void report(const std::string& file, const std::filesystem::path& out, const nlo
     for (const auto& one : of_study->value("differences", nlohmann::json::array()))
       differences.push_back({one.at("name"), one.at("of"), one.at("less"), one.value("counter", "pairwise_accuracy")});
   }
-  std::ofstream tables(out / (name + ".md")), numbers(out / (name + ".dat")), script(out / (name + ".gp"));
-  write_tables(study, name, differences, tables);
-  write_script(study, name, write_data(study, numbers), script);
+  const auto write = [&](const char* ending, const auto& content) {
+    const std::filesystem::path path = out / (name + ending);
+    std::ofstream stream(path);
+    content(stream);
+    if (!stream.flush())
+      throw std::runtime_error("cannot write '" + path.string() + "'; free space or name another folder as OUT");
+  };
+  std::map<std::string, std::vector<Curve>> curves;
+  write(".md", [&](std::ostream& tables) { write_tables(study, name, differences, tables); });
+  write(".dat", [&](std::ostream& numbers) { curves = write_data(study, numbers); });
+  write(".gp", [&](std::ostream& script) { write_script(study, name, curves, script); });
 }
 
 }  // namespace
@@ -215,6 +228,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "usage: %s [--pools=FILE] OUT study.json...\n", argv[0]);
       return 2;
     }
+    tunewright::make_folder(words.front(), "name another one as OUT");
     int unread = 0;
     for (const std::string& file : std::span(words).subspan(1)) {
       try {

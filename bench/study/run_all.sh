@@ -4,6 +4,7 @@
 #
 #   bench/study/run_all.sh DATA OUT [option of every study...]
 #
+# Options must be such as every study reads: --seeds, --first_seed; STUDIES=NAME gives others to one alone.
 # DATA is the folder of the recorded data (docs/studies/README.md names the sources). OUT gets <study>.json and, by
 # `report`, <study>.md, <study>.dat and <study>.gp, which gnuplot draws as <study>.svg; OUT/<study>/tasks.1-of-1.jsonl has
 # the results of studies that are no searches task by task. Studies that compare recipes have a folder OUT/<study> of
@@ -72,7 +73,7 @@ for name in $unfinished; do
   # reaches it, and only the study is signalled: a second signal would kill it.
   if timeout --foreground --preserve-status --signal=INT --kill-after=600 $((share * 60 + 30)) "$build/$name" "--data=$data" "--out=$out/$name" \
     "--benchmark_out=$out/$name.json" --benchmark_out_format=json "--minutes=$share" $(options_of "$name") "$@"; then
-    if [ ! -f "$out/$name.json" ]; then
+    if [ ! -s "$out/$name.json" ]; then
       echo "$name: left out" >&2
     elif grep -q '"error_occurred": true' "$out/$name.json"; then
       echo "$name: stopped; the same command goes on" >&2

@@ -248,7 +248,8 @@ int main(int argc, char** argv) {
                      .seeds = 3,
                      .folders = {study::collection_folder},
                      .options = {"records=200", "only="},
-                     .choosing = {"only"}},
+                     .choosing = {"only"},
+                     .unread = {"tasks"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const std::vector<Cell> all = cells(options.data / study::collection_folder);

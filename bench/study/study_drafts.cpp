@@ -169,7 +169,11 @@ void add(const std::string& recipe, const Set& set, std::uint64_t seed, const st
 
 int main(int argc, char** argv) {
   return study::run(argc, argv,
-                    {.name = "drafts", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {"records=1000"}},
+                    {.name = "drafts",
+                     .seeds = 3,
+                     .folders = {"roller-tvm-logs"},
+                     .options = {"records=1000"},
+                     .unread = {"threads"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       for (const char* device : {"V100", "K80"})

@@ -222,7 +222,11 @@ void add_curve(const study::Options& options, std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   return study::run(argc, argv,
-                    {.name = "label_curve", .seeds = 3, .folders = {"roller-tvm-logs"}, .options = {"records=500"}},
+                    {.name = "label_curve",
+                     .seeds = 3,
+                     .folders = {"roller-tvm-logs"},
+                     .options = {"records=500"},
+                     .unread = {"threads"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       for (const std::uint64_t seed : options.all_seeds()) add_curve(options, seed);

@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
       {.name = "networks",
        .seeds = 3,
        .options = {"networks=squeezenet1_1,vision_transformer,vgg16", "trials_per_task=32", "batch=8", "taught=64"},
-       .choosing = {"networks"}},
+       .choosing = {"networks"},
+       .unread = {"tasks"}},
       [](study::Study& study) {
         Target host = host_target();
         host.name = "host";

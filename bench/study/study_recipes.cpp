@@ -180,7 +180,8 @@ int main(int argc, char** argv) {
        .seeds = 25,
        .folders = {"kernel-tuner-hub"},
        .options = {"set=judge", "cap", "history=1000", "batch=4"},
-       .choosing = {"set"}},
+       .choosing = {"set"},
+       .unread = {"tasks"}},
       [](study::Study& study) {
         const study::Options& options = study.options();
         const auto histories =

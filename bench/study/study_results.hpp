@@ -25,37 +25,34 @@
 namespace tunewright::study {
 
 /// Values by seed.
-using OfSeeds = std::map<std::uint64_t, double>;
-
-inline std::vector<double> in_order(const OfSeeds& of_seeds) {
-  std::vector<double> values;
-  for (const auto& [seed, value] : of_seeds) values.push_back(value);
-  return values;
-}
+using OfSeeds = OfTrainings;
 
 /// Values of one counter: one a seed, and, where they are known, those of each task and seed that it is the mean of.
 struct Samples {
   OfSeeds values;
   std::map<std::string, OfSeeds> tasks;
 
+  /// A seed is one training, which judges all tasks.
   [[nodiscard]] Interval interval() const {
     if (known_) return *known_;
-    std::vector<std::vector<double>> all;
-    for (const auto& [task, of_seeds] : tasks) all.push_back(in_order(of_seeds));
-    if (all.empty()) all.push_back(in_order(values));
-    const bool finite = std::all_of(all.begin(), all.end(), [](const auto& one) {
-      return std::all_of(one.begin(), one.end(), [](double value) { return std::isfinite(value); });
+    std::vector<OfSeeds> all;
+    for (const auto& [task, of_seeds] : tasks) all.push_back(of_seeds);
+    if (all.empty()) all.push_back(values);
+    const bool finite = std::all_of(all.begin(), all.end(), [](const OfSeeds& one) {
+      return std::all_of(one.begin(), one.end(), [](const auto& of_seed) { return std::isfinite(of_seed.second); });
     });
-    known_ = finite && (all.size() > 1 || all[0].size() > 2) ? mean_over_tasks(all, Rng(1)) : without_interval(all);
+    known_ = finite && (all.size() > 1 || all[0].size() >= fewest_trainings)
+                 ? mean_over_tasks_and_trainings(all, Rng(1))
+                 : without_interval(all);
     return *known_;
   }
 
  private:
-  static Interval without_interval(const std::vector<std::vector<double>>& all) {
+  static Interval without_interval(const std::vector<OfSeeds>& all) {
     double sum = 0;
-    for (const std::vector<double>& of_seeds : all) {
+    for (const OfSeeds& of_seeds : all) {
       double of_task = 0;
-      for (const double value : of_seeds) of_task += value / static_cast<double>(of_seeds.size());
+      for (const auto& [seed, value] : of_seeds) of_task += value / static_cast<double>(of_seeds.size());
       sum += of_task / static_cast<double>(all.size());
     }
     return {sum, sum, sum};
@@ -185,22 +182,26 @@ inline std::optional<std::string> partner(const std::string& recipe, const Diffe
   return difference.less + recipe.substr(at);
 }
 
-/// Values of two recipes on the tasks that both know by the same seeds, [task][seed] of each.
-struct Paired {
-  std::vector<std::vector<double>> first, second;
-};
-inline Paired paired(const Samples& first, const Samples& second) {
-  Paired both;
+/// first - second of two recipes, task by task and seed by seed, on the tasks that both know by the same seeds.
+inline std::vector<OfSeeds> differences(const Samples& first, const Samples& second) {
+  std::vector<OfSeeds> all;
   for (const auto& [task, of_seeds] : first.tasks) {
     const auto same = second.tasks.find(task);
+    if (same == second.tasks.end()) continue;
     const auto has_seed = [&](const auto& one) { return same->second.contains(one.first); };
-    if (same == second.tasks.end() || same->second.size() != of_seeds.size() ||
-        !std::all_of(of_seeds.begin(), of_seeds.end(), has_seed))
-      continue;
-    both.first.push_back(in_order(of_seeds));
-    both.second.push_back(in_order(same->second));
+    if (same->second.size() != of_seeds.size() || !std::all_of(of_seeds.begin(), of_seeds.end(), has_seed)) continue;
+    OfSeeds& of_task = all.emplace_back();
+    for (const auto& [seed, value] : of_seeds) of_task[seed] = value - same->second.at(seed);
   }
-  return both;
+  return all;
+}
+
+/// How many seeds the tasks have, all together.
+inline std::size_t count_of_seeds(const std::vector<OfSeeds>& tasks) {
+  std::set<std::uint64_t> seeds;
+  for (const OfSeeds& of_task : tasks)
+    for (const auto& [seed, value] : of_task) seeds.insert(seed);
+  return seeds.size();
 }
 
 }  // namespace tunewright::study

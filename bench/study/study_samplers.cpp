@@ -342,7 +342,8 @@ int main(int argc, char** argv) {
                      .seeds = 1,
                      .folders = {"kernel-tuner-hub", "roller-tvm-logs"},
                      .options = {"part=all", "models=gbdt,mlp", "pool=2000", "test=1000"},
-                     .choosing = {"part"}},
+                     .choosing = {"part"},
+                     .unread = {"threads"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const std::string part = options.text("part"), models = options.text("models");

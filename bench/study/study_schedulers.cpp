@@ -106,7 +106,8 @@ Ended search(const SearchedNetwork& network, std::uint64_t seed, const Settings&
              double goal_s) {
   MultiTaskTuner<Recipe, Scheduler> tuner{parts_of<Recipe>(seed, settings)};
   Goal goal{goal_s};
-  const auto run = tuner.run(network.tasks, {.trials = trials, .batch = settings.batch}, goal);
+  const auto run = tuner.run(network.tasks, {.trials = trials, .batch = settings.batch}, goal, study::StopsOnRequest{});
+  if (run.stop == Stop::Requested && !goal.should_stop()) throw study::Stopped();
   return {run.status.trials, run.end_to_end().value_or(Seconds(std::numeric_limits<double>::infinity())).count()};
 }
 
@@ -160,9 +161,9 @@ class Schedulers {
 
  private:
   const Ended& round_robin(const SearchedNetwork& network, std::uint64_t seed, std::size_t trials) {
-    const auto [known, is_new] = round_robin_.try_emplace({network.name, seed});
-    if (is_new) known->second = search<Recipe, schedulers::RoundRobin>(network, seed, settings_, trials, 0);
-    return known->second;
+    const std::pair key(network.name, seed);
+    if (const auto known = round_robin_.find(key); known != round_robin_.end()) return known->second;
+    return round_robin_[key] = search<Recipe, schedulers::RoundRobin>(network, seed, settings_, trials, 0);
   }
 
   std::vector<SearchedNetwork> networks_;
@@ -226,7 +227,8 @@ int main(int argc, char** argv) {
                  {.name = "schedulers",
                   .seeds = 5,
                   .options = {"machine=real", "networks=", "schedulers=", "trials=48", "batch=8", "growth_percent=0"},
-                  .choosing = {"networks", "schedulers"}},
+                  .choosing = {"networks", "schedulers"},
+                  .unread = {"tasks"}},
                  [&](study::Study& study) {
                    const study::Options& options = study.options();
                    const Settings settings{.trials_per_task = options.number("trials"),

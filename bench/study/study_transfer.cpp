@@ -306,13 +306,18 @@ int main(int argc, char** argv) {
                          .seeds = 3,
                          .folders = {"kernel-tuner-hub", "roller-tvm-logs", "droplet-autotvm"},
                          .options = {"source=4096", "records=700", "only="},
-                         .choosing = {"only"}};
+                         .choosing = {"only"},
+                         .unread = {"threads"}};
   return study::run(argc, argv, plan, [](const study::Study& study) {
     const study::Options& options = study.options();
     const std::size_t tasks = options.tasks == 0 ? 12 : options.tasks;
     const std::size_t records = options.number("source");
     const std::string only = options.text("only");
-    for (const Data& data : all_data(options)) {
+    const std::vector<Data> known = all_data(options);
+    std::vector<std::string> names;
+    for (const Data& data : known) names.push_back(data.name);
+    study::check_part("only", only, names);
+    for (const Data& data : known) {
       if (data.name.find(only) == std::string::npos) continue;
       for (const std::uint64_t seed : options.all_seeds()) {
         const auto add = [&](const std::string& name, std::size_t labels) {

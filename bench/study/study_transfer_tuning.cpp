@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What do the schedules of another network make of one, without a search? (Transfer-Tuning, PACT 2022)
 //
-//   study_transfer_tuning [--machine=real|cores] [--networks=A,B] [--trials=N] [--batch=N] [--seeds=N] [--out=DIR]
+//   study_transfer_tuning [--machine=real|cores] [--networks=A,B] [--trials=N] [--batch=N] [--seeds=N]
+//                         [--threads=N] [--out=DIR]
 //
 // Each of six networks, or of those that --networks names, is searched by `recipes::AnsorQuick` under
 // `schedulers::Gradient` with `--trials` (64) a task in rounds of `--batch` (16). Then each takes the fastest schedule
@@ -139,8 +140,8 @@ class TransferStudy {
     MultiTaskTuner<Ansor, schedulers::Gradient> tuner{parts<Ansor>(seed)};
     study::SearchCurve curve;
     const auto run = tuner.run(tasks, {.trials = settings_.trials * tasks.size(), .batch = settings_.batch}, journal,
-                               curve, Progress{});
-    if (run.stop == Stop::Requested) throw std::runtime_error("stopped on request");
+                               curve, Progress{}, study::StopsOnRequest{});
+    if (run.stop == Stop::Requested) throw study::Stopped();
     curve.save(curve_file);
   }
 
@@ -193,7 +194,9 @@ class TransferStudy {
       return schedules;
     };
     MultiTaskTuner<Transfer, schedulers::RoundRobin> tuner{std::move(given)};
-    const auto run = tuner.run(tasks, {.trials = Budget::unlimited, .batch = settings_.batch}, Progress{});
+    const auto run =
+        tuner.run(tasks, {.trials = Budget::unlimited, .batch = settings_.batch}, Progress{}, study::StopsOnRequest{});
+    if (run.stop == Stop::Requested) throw study::Stopped();
     // Choosing the other network is part of it: its promise weighs what is untuned.
     const Seconds elapsed = std::chrono::steady_clock::now() - begin;
 
@@ -255,7 +258,8 @@ int main(int argc, char** argv) {
        .seeds = 1,
        .options = {"machine=real", "networks=resnet18,resnet50,mobilenet_v2,squeezenet1_1,vgg16,bert_base", "trials=64",
                    "batch=16"},
-       .choosing = {"networks"}},
+       .choosing = {"networks"},
+       .unread = {"tasks"}},
       [&](study::Study& study) {
         const study::Options& options = study.options();
         make_folder(options.out, "name one that you may write, by --out=DIR");
@@ -266,7 +270,7 @@ int main(int argc, char** argv) {
         for (const std::string& name : networks) (void)bench::known_network(name);
         bench::with_chosen_machine(options, [&]<class Measurer>(const Target& target, const Measurer& measurer) {
           const Settings settings{.out = options.out,
-                                  .target = target,
+                                  .target = target.with_threads(options.threads_or(target.threads)),
                                   .trials = options.number("trials"),
                                   .batch = options.number("batch")};
           const auto of_machine = std::make_shared<TransferStudy<Measurer>>(settings, networks, measurer, options);

@@ -294,7 +294,8 @@ int main(int argc, char** argv) {
                          .seeds = 3,
                          .folders = {"roller-tvm-logs", "droplet-autotvm", "kernel-tuner-hub"},
                          .options = {"only="},
-                         .choosing = {"only"}};
+                         .choosing = {"only"},
+                         .unread = {"threads"}};
   return study::run(argc, argv, plan, [](const study::Study& study) {
     const study::Options& options = study.options();
     const std::size_t most = options.tasks == 0 ? 6 : options.tasks;
@@ -305,7 +306,9 @@ int main(int argc, char** argv) {
       bool factors;  // whether its knobs are split factors
     };
     std::vector<Half> halves;
+    std::vector<std::string> names;
     const auto add_logs = [&](const std::string& name, const std::string& folder) {
+      names.push_back(name);
       if (name.find(only) == std::string::npos) return;
       Class all = of_logs(study::files(options.data, folder), name, 2 * most);
       std::array<Class, 2> parts;
@@ -326,12 +329,14 @@ int main(int argc, char** argv) {
     }
     for (const auto& [device, half] : {std::pair("RTX_2080_Ti", "choose"), std::pair("RTX_3090", "judge")}) {
       const std::string name = std::string("kernel_tuner_convolution_") + half;
+      names.push_back(name);
       if (name.find(only) == std::string::npos) continue;
       const auto file = options.data / "kernel-tuner-hub/convolution" / (std::string(device) + ".json.gz");
       Class one;
       one.push_back(measured(data::read_table(file.string(), {.device = device}).table));
       halves.push_back({name, std::make_shared<const Class>(std::move(one)), false});
     }
+    study::check_part("only", only, names);
 
     const auto plain = [](const std::vector<const Measured*>& tasks) { return std::get<0>(described(tasks).parts); };
     for (const Half& half : halves) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -125,6 +126,16 @@ inline std::optional<FinishedRun> find_run(SharedLines<FinishedRun>& runs, const
   FinishedRun found = *known;
   if (known != last) runs.add(found);
   return found;
+}
+
+/// Refuses a choice by a part of names that none of `names` has. Throws `std::invalid_argument` with all of them.
+inline void check_part(const std::string& option, const std::string& part, const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) {
+    if (name.find(part) != std::string::npos) return;
+    all += (all.empty() ? "" : ", ") + name;
+  }
+  throw std::invalid_argument("--" + option + "=" + part + ": no name has that part; there are " + all);
 }
 
 /// Whether the study has had the minutes that `--minutes=N` gives it, if any.

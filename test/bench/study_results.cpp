@@ -13,8 +13,6 @@ using namespace tunewright;
 
 namespace {
 
-using Values = std::vector<std::vector<double>>;
-
 /// What two recipes found with seeds 0 and 1, of which B failed with 0.
 std::string json_of_two_recipes() {
   const auto run = [](const std::string& name, const std::string& rest) {
@@ -50,11 +48,28 @@ TEST_CASE("values of tasks are those of the seeds that the JSON tells of") {
   CHECK(results.errors == std::vector<std::string>{"B/d/seed:0/iterations:1: no"});
 }
 
-TEST_CASE("values are paired seed by seed, and not where two recipes have others") {
+TEST_CASE("two recipes are subtracted seed by seed, and not where they have other seeds") {
   study::Samples first, second;
   first.tasks = {{"t", {{0, 1}, {1, 2}}}, {"u", {{0, 3}, {2, 4}}}, {"v", {{0, 5}}}};
   second.tasks = {{"t", {{1, 20}, {0, 10}}}, {"u", {{0, 30}, {1, 40}}}};
-  const study::Paired both = study::paired(first, second);
-  CHECK(both.first == Values{{1, 2}});
-  CHECK(both.second == Values{{10, 20}});
+  const auto all = study::differences(first, second);
+  CHECK(all == std::vector<study::OfSeeds>{{{0, -9}, {1, -18}}});
+  CHECK(study::count_of_seeds(all) == 2);
+  CHECK(study::count_of_seeds({{{0, 1}, {2, 1}}, {{1, 1}, {2, 1}}}) == 3);
+}
+
+TEST_CASE("a seed is one training, whose luck all tasks share: few seeds make a wide interval, however many tasks") {
+  study::Samples lucky, alone;
+  for (const char* task : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    lucky.tasks[task] = {{0, 0}, {1, 0}, {2, 3}};
+    alone.tasks[task] = {{2, 3}};
+  }
+  CHECK(lucky.interval() == study::Interval{1, 0, 3});  // of one task it is the same
+  CHECK(alone.interval() == study::Interval{3, 3, 3});  // over tasks alone, which are alike
+  study::Samples of_runs;
+  of_runs.values = {{0, 0}, {1, 0}, {2, 3}};
+  CHECK(of_runs.interval() == study::Interval{1, 0, 3});
+  of_runs = {};
+  of_runs.values = {{0, 0}, {1, 4}};
+  CHECK(of_runs.interval() == study::Interval{2, 2, 2});  // two values make none
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -61,4 +62,11 @@ TEST_CASE("a run depends on the options that have no default or another value, a
   CHECK(conditions({"--size=100"}) == "tasks=0 threads=0 size=100");
   CHECK(conditions({"--tasks=3", "--threads=2", "--records=8"}) == "tasks=3 threads=2 records=8");
   CHECK(conditions({"--only=some", "--minutes=5", "--seeds=9"}) == "tasks=0 threads=0");
+}
+
+TEST_CASE("a part of a name that no name has is refused with all names") {
+  CHECK_NOTHROW(study::check_part("only", "conv", {"v100_conv", "k80_matmul"}));
+  CHECK_NOTHROW(study::check_part("only", "", {"v100_conv"}));
+  CHECK_THROWS_WITH_AS(study::check_part("only", "covn", {"v100_conv", "k80_matmul"}),
+                       "--only=covn: no name has that part; there are v100_conv, k80_matmul", std::invalid_argument);
 }

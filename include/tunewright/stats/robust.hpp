@@ -39,8 +39,8 @@ struct MedianAndDeviation {
 [[nodiscard]] MedianAndDeviation median_and_deviation(std::span<double> values);
 
 /// Value below which the share `level` in [0, 1] of the values lies, linear between neighbours: sorted value
-/// number level * (n - 1), counted from 0. Throws `std::invalid_argument` for no values and for a level
-/// outside [0, 1].
+/// number level * (n - 1), counted from 0. Between a finite and an infinite neighbour it is the infinite one. Throws
+/// `std::invalid_argument` for no values and for a level outside [0, 1].
 [[nodiscard]] double quantile(std::vector<double> values, double level);
 
 /// Interval that contains the true median with probability `coverage`.
@@ -145,7 +145,8 @@ TUNEWRIGHT_INLINE double quantile(std::vector<double> values, double level) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(below);
   std::nth_element(values.begin(), at, values.end());
   const double share = position - static_cast<double>(below);
-  if (share == 0) return *at;
+  // The difference of equal infinities is NaN.
+  if (share == 0 || std::isinf(*at)) return *at;
   return *at + share * (*std::min_element(at + 1, values.end()) - *at);
 }
 

@@ -185,8 +185,9 @@ class Comparison {
 
   /// Speedup of recipe r to the final result of recipe q: for each problem, the mean effort of q's whole searches over
   /// the expected running time of r, where each search of r must reach the final result of q's search with the same
-  /// seed; the geometric mean over problems. 0 if r never reaches it on some problem, not a number if a search of
-  /// either knew a result after no time: nothing can be told from such seconds.
+  /// seed, or, where that ended without a valid program, find one; the geometric mean over problems. 0 if r never does
+  /// on some problem, not a number if a search of either knew a result after no time: nothing can be told from such
+  /// seconds.
   [[nodiscard]] Interval speedup(std::size_t r, std::size_t q, Effort effort) const {
     check_recipe(r);
     check_recipe(q);
@@ -198,8 +199,8 @@ class Comparison {
     });
   }
   /// How many times shorter recipe r takes to where recipe q ends than q itself does, otherwise as `speedup`: the time
-  /// that q searches on without finding anything faster does not count. 0 where, on some problem, r never does or q
-  /// finds nothing.
+  /// that q searches on without finding anything faster does not count. 0 where, on some problem, r never does;
+  /// infinite otherwise if q finds nothing on some problem.
   [[nodiscard]] Interval speedup_over_itself(std::size_t r, std::size_t q, Effort effort) const {
     check_recipe(r);
     check_recipe(q);
@@ -370,14 +371,14 @@ class Comparison {
   }
 
   /// Expected running time of recipe r where each search has to reach what that of q with the same seed ended with;
-  /// infinite where none does. Where q ended with nothing, no search reaches it.
+  /// infinite where none does. Where q ended without a valid program, the first one of r is ahead of it, and the search
+  /// of q itself has not got there.
   [[nodiscard]] double expected_to_end_of(std::size_t r, std::size_t q, const DrawnTask& drawn, Effort effort) const {
     double spent = 0, reached = 0;
     for (const std::size_t seed : drawn.seeds) {
       const Course& course = courses_[r][drawn.task][seed];
       const double target_s = courses_[q][drawn.task][seed].best_s();
-      const std::optional<double> success =
-          target_s < Course::infinity ? effort_to(course, target_s, effort) : std::nullopt;
+      const std::optional<double> success = effort_to(course, target_s, effort);
       if (success) ++reached;
       spent += success ? *success : effort_of(course, effort);
     }
@@ -393,12 +394,16 @@ class Comparison {
     });
   }
 
-  /// The geometric mean of `ratio(drawn)` over the problems, with its interval.
+  /// The geometric mean of `ratio(drawn)` over the problems, with its interval; 0 if one ratio is, whatever the others.
   template <class Ratio>
   [[nodiscard]] Interval geometric_mean(const Ratio& ratio) const {
     return interval([&](std::span<const DrawnTask> drawn) {
       double logarithms = 0;
-      for (const DrawnTask& one : drawn) logarithms += std::log(ratio(one));
+      for (const DrawnTask& one : drawn) {
+        const double of_problem = ratio(one);
+        if (of_problem == 0) return 0.0;
+        logarithms += std::log(of_problem);
+      }
       return std::exp(logarithms / static_cast<double>(drawn.size()));
     });
   }

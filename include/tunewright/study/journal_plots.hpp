@@ -82,8 +82,9 @@ inline bool option(std::string_view argument, std::string_view name, std::string
 inline double number(std::string_view text, std::string_view argument) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc{} && end == text.data() + text.size() && value > 0) return value;
-  throw std::invalid_argument("'" + std::string(argument) + "': '" + std::string(text) + "' is no number above 0");
+  if (error == std::errc{} && end == text.data() + text.size() && value > 0 && std::isfinite(value)) return value;
+  throw std::invalid_argument("'" + std::string(argument) + "': '" + std::string(text) +
+                              "' is no finite number above 0");
 }
 
 struct Command {

@@ -30,6 +30,8 @@ struct Plan {
   std::vector<const char*> options{};
   /// A study may list here what only chooses among its searches: each finds the same with another value of it.
   std::vector<const char*> choosing{};
+  /// Options that studies usually read and this one does not, such as "tasks": giving them is refused.
+  std::vector<const char*> unread{};
 };
 
 /// Options of a study's command line.
@@ -215,10 +217,20 @@ inline constexpr std::array common_options{
     CommonOption{"minutes", "N", "no part of the study begins later than that",
                  [](const std::string& value, Options& o) { o.others["minutes"] = value; }}};
 
-/// Throws `std::invalid_argument` for a value out of range and for an option that the study does not have.
-inline void read(const std::string& name, const std::string& value, Options& options) {
+inline bool is_unread(std::string_view name, const Plan& plan) {
+  return std::find(plan.unread.begin(), plan.unread.end(), name) != plan.unread.end();
+}
+
+/// Throws `std::invalid_argument` for a value out of range and for an option that the study does not have or read.
+inline void read(const std::string& name, const std::string& value, const Plan& plan, Options& options) {
+  if (is_unread(name, plan)) {
+    throw std::invalid_argument("--" + name + "=" + value +
+                                ": the study does not read it; leave it out, or choose what runs by "
+                                "--benchmark_filter=REGEX");
+  }
   std::string all;
   for (const CommonOption& common : common_options) {
+    if (is_unread(common.name, plan)) continue;
     if (common.name == name) return common.read(value, options);
     all += (all.empty() ? "--" : ", --") + std::string(common.name);
   }
@@ -239,6 +251,7 @@ inline void read(const std::string& name, const std::string& value, Options& opt
     text.append("  ").append(option).append(" ").append(meaning).append("\n");
   };
   for (const command_line::CommonOption& common : command_line::common_options) {
+    if (command_line::is_unread(common.name, plan)) continue;
     add("--" + std::string(common.name) + "=" + std::string(common.value),
         std::string(common.meaning) + (common.otherwise == nullptr ? "" : " (" + common.otherwise(plan) + ")"));
   }
@@ -254,7 +267,7 @@ inline void read(const std::string& name, const std::string& value, Options& opt
 }
 
 /// Removes the study's options from the command line and leaves those of Google Benchmark. Throws
-/// `std::invalid_argument` for a value out of range and for an option that the study does not have.
+/// `std::invalid_argument` for a value out of range and for an option that the study does not have or read.
 inline Options take_options(int& argc, char** argv, const Plan& plan) {
   Options options{.out = "results-" + plan.name, .seeds = plan.seeds};
   for (const std::string own : plan.options) {
@@ -273,7 +286,7 @@ inline Options take_options(int& argc, char** argv, const Plan& plan) {
              equals == std::string_view::npos)
       argv[kept++] = argv[i];
     else
-      command_line::read(std::string(word.substr(2, equals - 2)), std::string(word.substr(equals + 1)), options);
+      command_line::read(std::string(word.substr(2, equals - 2)), std::string(word.substr(equals + 1)), plan, options);
   }
   argc = kept;
   return options;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -362,13 +363,19 @@ inline void write_script(const Comparison& comparison, const std::string& study,
   out << "unset multiplot\n";
 }
 
+/// The numbers of a study as JSON, which has no infinity and nothing for what is unknown: both are null.
 inline void write_json(const Comparison& comparison, const std::vector<Findings>& found, std::ostream& out) {
   std::string text = "{\"reference\": ";
   json::write(text, comparison.recipes().front());
   text += ", \"recipes\": [";
   const auto member = [&](const char* key, const Interval& interval) {
     text += std::string(", \"") + key + "\": ";
-    json::write_array(text, std::vector<double>{interval.value, interval.low, interval.high});
+    json::write_array(text, std::array{interval.value, interval.low, interval.high}, [&](double number) {
+      if (std::isfinite(number))
+        json::write(text, number);
+      else
+        text += "null";
+    });
   };
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
     text += r == 0 ? "\n  {\"recipe\": " : ",\n  {\"recipe\": ";

@@ -18,12 +18,15 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "tunewright/core/budget.hpp"
 #include "tunewright/core/clock.hpp"
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/interrupt.hpp"
+#include "tunewright/core/rng.hpp"
 #include "tunewright/session/network_tasks.hpp"
 #include "tunewright/study/finalists.hpp"
 #include "tunewright/study/finished_search.hpp"
@@ -47,8 +50,19 @@
 /// the first.
 namespace tunewright::study {
 
-/// What is said of a run that did not begin after Ctrl-C.
+/// What is said of a run that did not begin after Ctrl-C, or has no result because of it.
 inline constexpr const char* stopped = "stopped on request";
+
+/// Ends a run that Ctrl-C cut short and that so has no result; it does not count among `failed_runs`.
+struct Stopped : std::runtime_error {
+  Stopped() : std::runtime_error(stopped) {}
+};
+
+/// Observer of a search that a run of a study makes by itself: ends it after Ctrl-C, for which the study waits. The run
+/// throws `Stopped` if the search ended so.
+struct StopsOnRequest {
+  [[nodiscard]] bool should_stop() const noexcept { return Interrupt::requested(); }
+};
 
 /// Runs of this process that ended with an exception.
 inline std::size_t& failed_runs() {
@@ -57,7 +71,7 @@ inline std::size_t& failed_runs() {
 }
 
 /// Registers a benchmark named subject/data/seed:N that calls `measure(state)` once. Its exceptions become errors of
-/// the benchmark and count as `failed_runs`.
+/// the benchmark and, but for `Stopped`, count as `failed_runs`.
 template <class F>
 benchmark::internal::Benchmark* register_once(const std::string& subject, const std::string& data, std::uint64_t seed,
                                               F measure) {
@@ -65,6 +79,8 @@ benchmark::internal::Benchmark* register_once(const std::string& subject, const 
     for (auto _ : state) {
       try {
         measure(state);
+      } catch (const Stopped&) {
+        state.SkipWithError(stopped);
       } catch (const std::exception& error) {
         ++failed_runs();
         state.SkipWithError(error.what());
@@ -78,8 +94,8 @@ benchmark::internal::Benchmark* register_once(const std::string& subject, const 
 
 /// The searches of a study, each a benchmark named recipe/problem/seed:N, and their results.
 ///
-/// All recipes search every problem with one seed, then with the next, and alternate in going first, so that changes of
-/// the machine affect all of them alike. Finished searches are not repeated.
+/// All recipes search every problem with one seed, then with the next, each time in an order of its own that problem
+/// and seed decide, so that changes of the machine affect all of them alike. Finished searches are not repeated.
 class Study {
  public:
   /// Throws `std::invalid_argument` for a name that cannot be part of file names, and for a shard out of range.
@@ -117,14 +133,21 @@ class Study {
         note_space(problem->name, problem->latencies_s, problem->costs_s);
       Budget own = budget;
       if (problem->trials != 0) own.trials = problem->trials;
-      const std::uint64_t conditions = conditions_of(problem->weighted_tasks(), own, options_.conditions());
+      std::string chosen = options_.conditions();
+      // With other threads a real search is another one; what a simulated one finds does not depend on them.
+      if (const unsigned threads = options_.threads_or(1); !HasOwnClock<measurer_of<P>> && threads != 1)
+        chosen += " threads=" + std::to_string(threads);
+      const std::uint64_t conditions = conditions_of(problem->weighted_tasks(), own, chosen);
       planned_conditions_.emplace(problem->name, conditions);
       for (const std::uint64_t seed : options_.all_seeds()) {
         if (!of_this_shard() || !wanted(options_.problems, problem->name)) continue;
-        std::vector<std::function<void()>> searches{
-            [&] { add_search<Recipes>(problem, seed, own, conditions, prepare); }...};
-        const auto first = static_cast<std::ptrdiff_t>(seed % sizeof...(Recipes));
-        std::rotate(searches.begin(), searches.begin() + first, searches.end());
+        std::vector<std::function<void()>> searches;
+        const auto choose = [&]<class Recipe>(std::type_identity<Recipe>) {
+          if (wanted(options_.recipes, std::string(recipe_name<Recipe>())))
+            searches.emplace_back([&] { add_search<Recipe>(problem, seed, own, conditions, prepare); });
+        };
+        (choose(std::type_identity<Recipes>()), ...);
+        Rng(seed).split(StableHash{}.add(std::string_view(problem->name)).value()).shuffle(std::span(searches));
         for (const auto& add : searches) add();
         if constexpr (MeasuredInTurns<P>) add_finalists(problem, seed, conditions, {names.begin(), names.end()});
       }
@@ -133,11 +156,14 @@ class Study {
 
   /// Runs the registered searches and writes tables and figures of all finished ones of the chosen recipes and
   /// problems, including recipes that are not registered: other programs may add searches to the folder. Returns false
-  /// if a run ended with an error. Throws `std::invalid_argument` for chosen names that nobody has, and as
-  /// `check_conditions` does.
+  /// if a run ended with an error. Throws `std::invalid_argument` for chosen names that nobody has, for what chooses
+  /// among searches where there are none, if nothing was chosen to run, and as `check_conditions` does.
   bool run() {
     // Ahead of the searches: hours of them would end without a report.
-    if (finished_) read_finished();
+    if (finished_)
+      read_finished();
+    else
+      refuse_choice_of_searches();
     check_names("problems", options_.problems, results_.problems);
     check_names("recipes", options_.recipes, results_.recipes);
     keep_chosen();
@@ -146,7 +172,12 @@ class Study {
     if (!options_.report_only) {
       check_conditions(results_.searches, planned_conditions_);
       start_ = steady_seconds()();
-      benchmark::RunSpecifiedBenchmarks();
+      // There may be more shards than groups of searches.
+      if (benchmark::RunSpecifiedBenchmarks() == 0 && options_.shards == 1) {
+        throw std::invalid_argument(
+            "nothing was chosen to run; give --seeds=1 or more, and a --benchmark_filter and options of the study's "
+            "own, such as --only, that match some of the runs that --benchmark_list_tests names");
+      }
     }
     if (!finished_) return failed_runs() == 0;
     // Other processes may have finished searches in the meantime.
@@ -154,8 +185,9 @@ class Study {
     keep_chosen();
     results_.finalists = SharedLines<Finalists>(options_.out, finalists_files, plan_.name, 1, 1).all();
     if (!options_.reference.empty()) {
-      if (!interrupted_ && std::none_of(results_.searches.begin(), results_.searches.end(),
-                                        [&](const auto& search) { return search.recipe == options_.reference; })) {
+      if (!Interrupt::requested() &&
+          std::none_of(results_.searches.begin(), results_.searches.end(),
+                       [&](const auto& search) { return search.recipe == options_.reference; })) {
         throw std::invalid_argument("--reference=" + options_.reference +
                                     ": no search of it is finished, so nothing can be compared with it");
       }
@@ -163,7 +195,7 @@ class Study {
       std::rotate(results_.recipes.begin(), reference, reference + 1);
     }
     write_report(results_, options_.out, plan_.name);
-    std::fprintf(stderr, "%s: %s\n", interrupted_ ? "stopped; start it again to go on. So far" : "results",
+    std::fprintf(stderr, "%s: %s\n", Interrupt::requested() ? "stopped; start it again to go on. So far" : "results",
                  (options_.out / (plan_.name + ".md")).string().c_str());
     return failed_runs() == 0;
   }
@@ -211,6 +243,19 @@ class Study {
 
   // Searches of one problem and seed stay together, because they are compared with each other.
   [[nodiscard]] bool of_this_shard() { return groups_++ % options_.shards == options_.shard - 1; }
+
+  /// Refuses options that choose among searches, in a study that compares none.
+  void refuse_choice_of_searches() const {
+    const auto refuse = [](const char* option, const std::string& value) {
+      throw std::invalid_argument(std::string("--") + option + "=" + value +
+                                  ": the study compares no searches of recipes; choose what runs by "
+                                  "--benchmark_filter=REGEX");
+    };
+    if (!options_.recipes.empty()) refuse("recipes", options_.recipes.front());
+    if (!options_.problems.empty()) refuse("problems", options_.problems.front());
+    if (!options_.reference.empty()) refuse("reference", options_.reference);
+    if (options_.shards > 1) refuse("shard", std::to_string(options_.shard) + "/" + std::to_string(options_.shards));
+  }
 
   static void check_names(const char* option, const std::vector<std::string>& chosen,
                           const std::vector<std::string>& known) {
@@ -270,8 +315,8 @@ class Study {
   void add_search(const std::shared_ptr<const P>& problem, std::uint64_t seed, const Budget& budget,
                   std::uint64_t conditions, const Prepare& prepare) {
     const std::string recipe(recipe_name<Recipe>());
-    if (!wanted(options_.recipes, recipe)) return;
     ++planned_;
+    if (is_finished(recipe, problem->name, seed, conditions)) ++known_;
     const auto once = [this, recipe, problem, seed, budget, conditions, prepare](benchmark::State& state) {
       const Course* course = find_or_search<Recipe>(recipe, *problem, seed, budget, conditions, prepare);
       if (course == nullptr)
@@ -282,21 +327,25 @@ class Study {
     register_once(recipe, problem->name, seed, once)->UseManualTime();
   }
 
+  [[nodiscard]] bool is_finished(const std::string& recipe, const std::string& problem, std::uint64_t seed,
+                                 std::uint64_t conditions) const {
+    const auto& all = finished_->all();
+    return std::any_of(all.begin(), all.end(), [&](const FinishedSearch& one) {
+      return one.seed == seed && one.conditions == conditions && one.problem == problem && one.recipe == recipe;
+    });
+  }
+
   template <class Recipe, class P, class Prepare>
   const Course* find_or_search(const std::string& recipe, const P& problem, std::uint64_t seed, const Budget& budget,
                                std::uint64_t conditions, const Prepare& prepare) {
-    if (const FinishedSearch* known = finished_->find(recipe, problem.name, seed, conditions)) {
-      ++known_;
-      return &known->course;
-    }
-    if (interrupted_) return nullptr;
+    if (const FinishedSearch* known = finished_->find(recipe, problem.name, seed, conditions)) return &known->course;
+    if (Interrupt::requested()) return nullptr;
     // A stopped search under other conditions is another search: this one does not go on from its journal.
     const std::filesystem::path journal =
         options_.out / "journals" / recipe /
         (problem.name + "." + std::to_string(seed) + "." + std::to_string(conditions) + ".jsonl");
     std::optional<Searched> searched =
         search<Recipe>(problem, seed, budget, options_.threads_or(1), journal, interrupt_, prepare);
-    interrupted_ = !searched;
     if (!searched) return nullptr;
     const FinishedSearch& kept = finished_->add(
         {recipe, problem.name, seed, conditions, std::move(searched->course), std::move(searched->best_config)});
@@ -369,7 +418,6 @@ class Study {
   Results results_;
   std::map<std::string, std::uint64_t> planned_conditions_;  // by problem
   Interrupt interrupt_;
-  bool interrupted_ = false;
   Seconds start_{0};
   std::size_t planned_ = 0, known_ = 0, made_ = 0, groups_ = 0;
 };

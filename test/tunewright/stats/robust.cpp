@@ -111,4 +111,8 @@ TEST_CASE("infinities are values, at no distance from themselves") {
   const stats::MedianAndDeviation of = stats::median_and_deviation(values);
   CHECK(of.median == infinity);
   CHECK(of.deviation == 0);
+  CHECK(stats::quantile({1, infinity, infinity}, 0.75) == infinity);  // between two of them
+  CHECK(stats::quantile({1, infinity}, 0.25) == infinity);
+  CHECK(stats::quantile({1, -infinity}, 0.25) == -infinity);
+  CHECK(stats::quantile({1, 2, infinity}, 0.25) == 1.5);
 }

@@ -103,7 +103,7 @@ TEST_CASE("speed-up is the whole time of one over the expected time of the other
   CHECK(speedup.high > speedup.value);
 }
 
-TEST_CASE("nobody reaches where a search ended that found nothing, and trying takes the whole search") {
+TEST_CASE("where a search ended without a program, another is ahead of it with its first one, and it itself is not") {
   study::Course nothing;
   for (int t = 1; t <= 10; ++t) nothing.add(study::Course::infinity, t);
   study::Results some{.recipes = {"A", "B"}, .problems = {"p"}};
@@ -112,10 +112,30 @@ TEST_CASE("nobody reaches where a search ended that found nothing, and trying ta
     some.searches.push_back(search("B", "p", seed, course(5, 1)));
   }
   const study::Comparison comparison(some);
-  // Ten trials of A on average; B takes (10 + 5 + 5) / 2 to one success, A itself (10 + 10 + 10) / 2.
-  CHECK(comparison.speedup(1, 0, study::Effort::Trials).value == doctest::Approx(10.0 / 10));
+  // Ten trials of A on average; B takes (1 + 5 + 5) / 3 to one success, as its first trial finds a program, A itself
+  // (10 + 10 + 10) / 2.
+  CHECK(comparison.speedup(1, 0, study::Effort::Trials).value == doctest::Approx(10 / (11.0 / 3)));
   CHECK(comparison.speedup(0, 0, study::Effort::Trials).value == doctest::Approx(10.0 / 15));
-  CHECK(comparison.speedup_over_itself(1, 0, study::Effort::Trials).value == doctest::Approx(15.0 / 10));
+  CHECK(comparison.speedup_over_itself(1, 0, study::Effort::Trials).value == doctest::Approx(15 / (11.0 / 3)));
+}
+
+TEST_CASE("a reference that finds nothing on a problem never gets there itself, and whoever does not is behind it") {
+  study::Course nothing;
+  for (int t = 1; t <= 10; ++t) nothing.add(study::Course::infinity, t);
+  study::Results some{.recipes = {"A", "B", "Half"}, .problems = {"p", "q"}};
+  for (const char* problem : {"p", "q"}) {
+    const bool is_p = problem[0] == 'p';
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      some.searches.push_back(search("A", problem, seed, is_p ? nothing : course(10, 2)));
+      some.searches.push_back(search("B", problem, seed, course(5, 1)));
+      some.searches.push_back(search("Half", problem, seed, course(1, 8)));  // not where A ends on q
+    }
+  }
+  const study::Comparison comparison(some);
+  CHECK(comparison.speedup(1, 0, study::Effort::Trials).value == doctest::Approx(std::sqrt(10.0 / 1 * 10.0 / 5)));
+  CHECK(comparison.speedup_over_itself(1, 0, study::Effort::Trials).value == study::Course::infinity);
+  CHECK(comparison.speedup_over_itself(2, 0, study::Effort::Trials).value == 0);
+  CHECK(comparison.speedup_over_itself(0, 0, study::Effort::Trials).value == 0);
 }
 
 TEST_CASE("what a recipe searches on after its end does not count where it is compared to itself") {

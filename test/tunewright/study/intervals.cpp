@@ -20,6 +20,7 @@ using namespace tunewright;
 namespace {
 
 using Values = std::vector<std::vector<double>>;
+using Trainings = std::vector<study::OfTrainings>;
 
 /// Normal values of tasks that differ as much as seeds do, around 0.
 Values normal_values(std::size_t tasks, std::size_t seeds, Rng rng) {
@@ -29,6 +30,28 @@ Values normal_values(std::size_t tasks, std::size_t seeds, Rng rng) {
     for (std::size_t seed = 0; seed < seeds; ++seed) of_task.push_back(middle + rng.normal());
   }
   return values;
+}
+
+/// Normal values around 0 of trainings that judge all tasks; tasks, trainings and single judgements differ alike.
+Trainings judgements(std::size_t tasks, std::size_t trainings, Rng rng) {
+  std::vector<double> luck(trainings);
+  for (double& one : luck) one = rng.normal();
+  Trainings values(tasks);
+  for (auto& of_task : values) {
+    const double middle = rng.normal();
+    for (std::size_t seed = 0; seed < trainings; ++seed) of_task[seed] = middle + luck[seed] + rng.normal();
+  }
+  return values;
+}
+
+/// The same values as searches have them, of which each task has seeds of its own.
+Values as_searches(const Trainings& values) {
+  Values all;
+  for (const auto& of_task : values) {
+    auto& seeds = all.emplace_back();
+    for (const auto& [seed, value] : of_task) seeds.push_back(value);
+  }
+  return all;
 }
 
 }  // namespace
@@ -182,4 +205,61 @@ TEST_CASE("values, shapes and options that make no interval are named") {
   CHECK(test::refusal([&] {
           return study::bootstrap(seeds, [](std::span<const study::DrawnTask>) { return std::nan(""); }, rng);
         }).find("is NaN") != std::string::npos);
+}
+
+TEST_CASE("a training that judges all tasks is drawn once for all of them") {
+  // One training ranks all tasks with 0, one with 0 and one with 3: as if there were one task, see above. Drawn anew for
+  // each of the four tasks, means of 0 and of 3 would be too rare for the ends.
+  const Trainings alike(4, study::OfTrainings{{7, 0}, {8, 0}, {9, 3}});
+  CHECK(study::mean_over_tasks_and_trainings(alike, Rng(3)) == study::Interval{1, 0, 3});
+  CHECK(study::mean_over_tasks_and_trainings(alike, Rng(3), {.confidence = 0.9}) == study::Interval{1, 0, 2});
+  CHECK(study::mean_over_tasks(as_searches(alike), Rng(3)).high < 2.5);
+  CHECK(study::mean_over_tasks_and_trainings(Trainings(1, alike[0]), Rng(3)) == study::Interval{1, 0, 3});
+}
+
+TEST_CASE("intervals over trainings cover the true mean, where those of searches do not contain the luck of training") {
+  constexpr std::size_t studies = 400;
+  std::size_t of_trainings = 0, of_searches = 0;
+  for (std::size_t study = 0; study < studies; ++study) {
+    const Rng rng = Rng(18).split(study);
+    const Trainings values = judgements(20, 10, rng);
+    const study::Resampling how{.resamples = 300};
+    if (!study::mean_over_tasks_and_trainings(values, rng.split(1), how).excludes(0)) ++of_trainings;
+    if (!study::mean_over_tasks(as_searches(values), rng.split(1), how).excludes(0)) ++of_searches;
+  }
+  CHECK(of_trainings > 0.86 * studies);
+  CHECK(of_trainings < 0.99 * studies);
+  CHECK(of_searches < 0.82 * studies);
+}
+
+TEST_CASE("with two trainings only tasks are drawn") {
+  // Two tasks without spread but for the luck of training, which is averaged: their means are 1 and 3.
+  const Trainings two{{{0, 0}, {1, 2}}, {{0, 2}, {1, 4}}};
+  CHECK(study::mean_over_tasks_and_trainings(two, Rng(19)) == study::Interval{2, 1, 3});
+  const Trainings one{{{0, 1}}, {{0, 3}}};
+  CHECK(study::mean_over_tasks_and_trainings(one, Rng(19)) == study::Interval{2, 1, 3});
+}
+
+TEST_CASE("tasks that some trainings have not judged are drawn with those that have") {
+  // Each training judges a task of its own, with 1, 2 or 6: the mean of what is drawn is never below 1 nor above 6, and
+  // with a probability of 1 in 9 all three draws are the same training.
+  const Trainings own{{{0, 1}}, {{1, 2}}, {{2, 6}}};
+  CHECK(study::mean_over_tasks_and_trainings(own, Rng(20)) == study::Interval{3, 1, 6});
+  // By hand: (1 + (2 + 4) / 2 + 5) / 3.
+  const Trainings some{{{0, 1}}, {{1, 2}, {2, 4}}, {{2, 5}}};
+  CHECK(study::mean_over_tasks_and_trainings(some, Rng(20)).value == 3);
+}
+
+TEST_CASE("trainings and values that make no interval are named") {
+  const Rng rng(21);
+  const auto refused = [&](const Trainings& values, study::Resampling how = {}) {
+    return test::refusal([&] { return study::mean_over_tasks_and_trainings(values, rng, how); });
+  };
+  CHECK(refused({}).find("0 tasks") != std::string::npos);
+  CHECK(refused({{{0, 1}}, {}}).find("task 1 was judged by 0 trainings") == 0);
+  CHECK(refused({{{0, 1}, {1, 2}}}).find("1 task with 2 trainings leaves nothing to draw from; run at least 3 seeds") ==
+        0);
+  CHECK(refused({{{0, 1}}, {{5, std::numeric_limits<double>::infinity()}}}).find("task 1, seed 5 is inf") !=
+        std::string::npos);
+  CHECK(refused({{{0, 1}}, {{0, 2}}}, {.resamples = 38}).find("38 resamples") == 0);
 }

@@ -188,6 +188,9 @@ TEST_CASE("the command refuses what it does not understand") {
   CHECK(status({"--peak=fast", "m.jsonl"}) == 2);
   CHECK(status({"--line=0.3", "m.jsonl"}) == 2);
   CHECK(status({"--line=x:-1", "m.jsonl"}) == 2);
+  CHECK(status({"--line=x:inf", "m.jsonl"}) == 2);
+  CHECK(status({"--peak=inf", "m.jsonl"}) == 2);
+  CHECK(status({"--bandwidth=nan", "m.jsonl"}) == 2);
   CHECK(status({"/nowhere/m.jsonl"}) == 1);
   CHECK(status({"--help"}) == 0);
 }

@@ -157,6 +157,22 @@ TEST_CASE("the help and the refusal of an unknown option name the same options, 
         "--sedes=5: the study has no such option; give " + named);
 }
 
+TEST_CASE("an option that the study does not read is refused, and in no list") {
+  const study::Plan plan{.name = "mine", .options = {"batch"}, .unread = {"tasks", "threads"}};
+  for (const char* unread : {"--tasks=3", "--threads=2"}) {
+    Line line({unread});
+    CHECK(test::refusal([&] { (void)line.options(plan); }) ==
+          std::string(unread) +
+              ": the study does not read it; leave it out, or choose what runs by --benchmark_filter=REGEX");
+  }
+  CHECK(study::usage(plan).find("--tasks") == std::string::npos);
+  CHECK(study::usage(plan).find("--seeds") != std::string::npos);
+  Line unknown({"--sedes=5"});
+  const std::string all = test::refusal([&] { (void)unknown.options(plan); });
+  CHECK(all.find("--seeds") != std::string::npos);
+  CHECK(all.find("--threads") == std::string::npos);
+}
+
 TEST_CASE("an option that the study does not have is refused") {
   const study::Plan plan{.name = "mine", .options = {"batch", "trials"}};
   Line known({"--batch=3", "--minutes=5", "--seeds=2", "--benchmark_filter=a"});

@@ -113,6 +113,19 @@ TEST_CASE("the numbers are JSON, the figures have a block a recipe") {
   CHECK(text(folder.file("s.gp")).find("'s.curves.dat' index 1") != std::string::npos);
 }
 
+TEST_CASE("what is unknown or infinite is null in JSON, which has no such numbers") {
+  const support::TemporaryFolder folder;
+  study::Results few{.recipes = {"Slow", "Fast"}, .problems = {"p"}};
+  for (const study::FinishedSearch& search : results().searches)
+    if (search.problem == "p" && search.seed < 2) few.searches.push_back(search);
+  study::write_report(few, folder.path(), "s");  // two seeds of a problem make no interval
+  const std::string json = text(folder.file("s.results.json"));
+  CAPTURE(json);
+  CHECK(json.find("\"speed\": [1, null, null]") != std::string::npos);
+  CHECK(json.find("NaN") == std::string::npos);
+  CHECK(json.find("Infinity") == std::string::npos);
+}
+
 /// Blocks as gnuplot counts them: rows that two blank lines part, whatever the number of blank lines, and comments none.
 std::vector<std::vector<std::string>> blocks(const std::string& data) {
   std::vector<std::vector<std::string>> found;

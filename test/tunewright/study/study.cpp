@@ -40,6 +40,10 @@ struct Counted : toy::Measurer {
     return outcomes;
   }
 };
+/// The same on a machine whose time is computed.
+struct Clocked : Counted {
+  Clock clock = [] { return Seconds(1); };
+};
 /// The same, and measures finalists in turns.
 struct Confirming : Counted {
   std::vector<Outcome> confirm(const Task& task, std::span<const toy::Program> programs) {
@@ -234,6 +238,53 @@ TEST_CASE("searches by another budget or option are not compared with those that
   CHECK(run({"--out=" + same.path(), "--set=few"}).measured == all_trials / 2);  // of b
 }
 
+TEST_CASE("a real search by more threads is another one, a simulated one is the same") {
+  const support::TemporaryFolder real, simulated;
+  const std::string out = "--out=" + real.path();
+  CHECK(run({out, "--problems=a"}).measured == all_trials / 2);
+  CHECK(run({out, "--problems=a", "--threads=1"}).measured == 0);
+  const Ended refused = run({out, "--problems=a", "--threads=2"});
+  CHECK(refused.code == 1);
+  CHECK(refused.measured == 0);
+
+  CHECK(run<Clocked>({"--out=" + simulated.path()}).measured == all_trials);
+  const Ended again = run<Clocked>({"--out=" + simulated.path(), "--threads=2"});
+  CHECK(again.code == 0);
+  CHECK(again.measured == 0);
+}
+
+/// Recipes that differ in their names.
+template <char letter>
+struct Named : recipes::Random<toy::Space, Counted> {
+  static constexpr char text[] = {letter, '\0'};
+  static constexpr std::string_view name = text;
+};
+void compare_four(study::Study& study) {
+  study.compare<Named<'A'>, Named<'B'>, Named<'C'>, Named<'D'>>(problems<Counted>(), {.trials = 2, .batch = 2});
+}
+
+TEST_CASE("recipes search in another order with every problem and seed, also if few of them are chosen") {
+  const support::TemporaryFolder folder;
+  const std::string out = "--out=" + folder.path();
+  CHECK(run({out, "--recipes=A,C", "--seeds=12"}, 0, "toy", compare_four).measured == 2 * 2 * 12 * 2);
+  const study::FinishedSearches searches(folder.path(), "toy");
+  std::map<std::string, std::size_t> ahead;  // how often A is, by problem
+  REQUIRE(searches.all().size() == 2 * 2 * 12);
+  for (std::size_t i = 0; i < searches.all().size(); i += 2) {
+    const study::FinishedSearch &first = searches.all()[i], &second = searches.all()[i + 1];
+    CHECK(first.problem == second.problem);  // they are searched behind each other
+    CHECK(first.seed == second.seed);
+    if (first.recipe == "A") ++ahead[first.problem];
+  }
+  for (const char* problem : {"a", "b"}) {
+    CAPTURE(problem);
+    CHECK(ahead[problem] >= 3);
+    CHECK(ahead[problem] <= 9);
+  }
+  CHECK(run({out, "--recipes=A,C", "--seeds=12"}, 0, "toy", compare_four).measured == 0);
+  CHECK(run({out, "--seeds=12"}, 0, "toy", compare_four).measured == 2 * 2 * 12 * 2);  // of the other two
+}
+
 TEST_CASE("a search that was stopped does not go on under other conditions") {
   const support::TemporaryFolder folder;
   CHECK(run({"--out=" + folder.path()}, 15).measured == 15);  // of the first search
@@ -280,6 +331,10 @@ TEST_CASE("what cannot be studied is said, and the exit code tells") {
   CHECK(run({out, "--problems=Nothing"}).code == 1);
   CHECK(run({out, "--shard=3/2"}).code == 1);
   CHECK(run({out, "--nonsense"}).code == 1);
+  CHECK(run({out, "--benchmark_filter=nothing"}).code == 1);
+  CHECK(run({out, "--benchmark_list_tests=true"}).code == 0);
+  CHECK(run({out, "--benchmark_list_tests=true"}).measured == 0);
+  CHECK(run({out, "--shard=9/9"}).code == 0);  // of six groups of searches
   CHECK(run({out, "--problems=a"}).code == 0);
   CHECK(run({out}, 0, "other").code == 1);  // the folder has another study's searches
 
@@ -294,10 +349,10 @@ TEST_CASE("what cannot be studied is said, and the exit code tells") {
 
 TEST_CASE("runs that are no searches: one that throws is told by the exit code, and none begins after Ctrl-C") {
   const support::TemporaryFolder folder;
-  const auto run_all = [&](const std::vector<std::function<void()>>& runs) {
+  const auto run_all = [&](const std::vector<std::function<void()>>& runs, std::string option) {
     std::string program = "study", out = "--out=" + folder.path();
-    std::vector<char*> words{program.data(), out.data(), nullptr};
-    return study::run(2, words.data(), {.name = "runs"}, [&](study::Study&) {
+    std::vector<char*> words{program.data(), out.data(), option.data(), nullptr};
+    return study::run(3, words.data(), {.name = "runs"}, [&](study::Study&) {
       for (std::size_t i = 0; i < runs.size(); ++i)
         study::add("subject" + std::to_string(i), "data", 0, [run = runs[i]](benchmark::State&) { run(); });
     });
@@ -307,10 +362,10 @@ TEST_CASE("runs that are no searches: one that throws is told by the exit code, 
   const auto fails = [&] { ++made, throw std::runtime_error("broken"); };
   const auto interrupts = [&] { ++made, std::raise(SIGINT); };
   // In a process of its own: the exit code, and how many runs were made.
-  const auto ended = [&](const std::vector<std::function<void()>>& runs) {
+  const auto ended = [&](const std::vector<std::function<void()>>& runs, const char* option = "--seeds=1") {
     const pid_t child = ::fork();
     if (child == 0) {
-      const int code = run_all(runs);
+      const int code = run_all(runs, option);
       ::_exit(10 * made + code);
     }
     int status = 0;
@@ -321,6 +376,18 @@ TEST_CASE("runs that are no searches: one that throws is told by the exit code, 
   CHECK(ended({works, works}) == std::pair{0, 2});
   CHECK(ended({works, fails, works}) == std::pair{1, 3});
   CHECK(ended({interrupts, works, works}) == std::pair{0, 1});
+  // A run that its search left without a result is no failure.
+  const auto is_cut = [&] {
+    interrupts();
+    if (study::StopsOnRequest{}.should_stop()) throw study::Stopped();
+  };
+  CHECK(ended({works, is_cut, works}) == std::pair{0, 2});
+  // Nothing to run is no success, and neither is a choice among searches where there are none.
+  CHECK(ended({}) == std::pair{1, 0});
+  CHECK(ended({works}, "--benchmark_filter=nothing") == std::pair{1, 0});
+  CHECK(ended({works}, "--benchmark_list_tests=true") == std::pair{0, 0});
+  for (const char* option : {"--recipes=subject0", "--problems=data", "--reference=subject0", "--shard=1/2"})
+    CHECK(ended({works}, option) == std::pair{1, 0});
 }
 
 TEST_CASE("a study that could not be filed, or of a shard that there is not, is refused before anything is searched") {
