@@ -120,6 +120,8 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
       read_clock();
       const Seconds asked = status.elapsed;
       const auto batch = session.ask(std::min(budget.batch, budget.trials - session.trials()));
+      status.rejected = rejected(session);
+      status.unscored = unscored(session);
       if (batch.empty()) {
         stop = Stop::Exhausted;
         break;
@@ -143,8 +145,6 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
       const Seconds measured = status.elapsed;
       session.tell(batch.part(0, outcomes.size()), outcomes);
       ++status.rounds;
-      status.rejected = rejected(session);
-      status.unscored = unscored(session);
       status.network = status_of(session.tasks());
       read_clock();
       times.learning = status.elapsed - measured;

@@ -58,6 +58,23 @@ struct Parts {
   std::function<std::vector<config_t<typename Recipe::space>>(const typename Recipe::space&, const Task&)> starts{};
 };
 
+/// Throws `std::invalid_argument` for options of policies out of range, so that a search finds out before it measures:
+/// calls `check_options() const` of the policies that have it. It is optional and found by detection; other policies
+/// check their options when they are used.
+template <class Recipe>
+void check_options(const Parts<Recipe>& parts) {
+  const auto check = [](const auto& policy) {
+    if constexpr (requires { policy.check_options(); }) policy.check_options();
+  };
+  check(parts.featurizer);
+  check(parts.model);
+  check(parts.draft);
+  check(parts.explorer);
+  check(parts.sampler);
+  check(parts.filter);
+  check(parts.adaptation);
+}
+
 /// Reports slot, contract, missing capability and documentation page of every part of a recipe that does not fit. A
 /// class template over a recipe calls it once: `static_assert(check_recipe<Recipe>())`. If the space is not a
 /// `SearchSpace`, parts that depend on it are not checked; samplers and adaptations are checked with any model.

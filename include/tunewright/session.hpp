@@ -64,7 +64,9 @@ class Session {
   using Config = config_t<Space>;
   using Batch = std::vector<Candidate<Config>>;
 
+  /// Throws `std::invalid_argument` for options of policies out of range that `check_options` finds.
   Session(Parts<Recipe>& parts, const Task& task) : parts_(parts), state_(task), explorer_(parts.explorer) {
+    check_options(parts_);
     if constexpr (IdentifiedMeasurer<typename Recipe::measurer>) state_.compiler = parts_.measurer.identity();
     parts_.training.forget(state_.task_hash);
     if (parts_.starts) starts_ = keep(parts_.starts(parts_.space, state_.task));
@@ -99,7 +101,7 @@ class Session {
     if (guided) pool = explore(n, excluded, rng.split(explore_stream), rng.split(select_stream));
     if (pool.size() < n) draw_into(pool, n, excluded, rng.split(draw_stream));
     if (pool.empty() && batch.empty() && history_.size() == 0) {
-      refuse_empty_space(state_.task);
+      refuse_empty_space(state_.task, state_.rejected);
     }
     const std::vector<std::uint64_t> keys = keys_of(pool);                  // [P]
     std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));  // [B]
@@ -347,14 +349,26 @@ class Session {
     return left;
   }
 
-  // Fills `pool` up to `n` with random configurations that are new and pass the filter.
+  // Fills `pool` up to `n` with random configurations that are new and pass the filter. Fewer if eight consecutive
+  // passes give none.
   void draw_into(std::vector<Config>& pool, std::size_t n, const KeySet& excluded, const Rng& rng) {
-    constexpr std::uint64_t max_passes = 8;
+    constexpr unsigned max_barren = 8;
+    constexpr std::size_t few = 64, many = 4096;
     KeySet known = joined(excluded, keys_of(pool));
-    for (std::uint64_t pass = 0; pass < max_passes && pool.size() < n; ++pass) {
-      auto drawn = spaces::draw(parts_.space, state_.task, n - pool.size(), known, parts_.threads, rng.split(pass));
+    // The first pass draws no more than is wanted, because most spaces give little that the filter rejects. The others
+    // draw more, and twice as many after each barren one: the share that the filter keeps may be far below 1 / n.
+    std::size_t least = 0;
+    unsigned barren = 0;
+    for (std::uint64_t pass = 0; barren < max_barren && pool.size() < n; ++pass) {
+      auto drawn = spaces::draw(parts_.space, state_.task, std::max(n - pool.size(), least), known, parts_.threads,
+                                rng.split(pass));
+      const bool has_new = !drawn.empty();
       for (const Config& config : drawn) known.insert(parts_.space.key(config));
-      for (Config& config : keep(std::move(drawn))) pool.push_back(std::move(config));
+      const std::size_t before = pool.size();
+      for (Config& config : keep(std::move(drawn)))
+        if (pool.size() < n) pool.push_back(std::move(config));
+      barren = pool.size() > before ? 0 : barren + 1;
+      if (has_new) least = std::clamp(barren > 0 ? 2 * least : least, few, many);
     }
   }
 

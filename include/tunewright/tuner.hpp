@@ -91,6 +91,8 @@ struct Tuner : CheckedParts<Recipe>::type {
       read_clock();
       const Seconds asked = status.elapsed;
       const auto batch = session.ask(std::min(budget.batch, budget.trials - history.size()));
+      status.rejected = session.rejected();
+      status.unscored = session.unscored();
       if (batch.empty()) {
         stop = Stop::Exhausted;
         break;
@@ -114,8 +116,6 @@ struct Tuner : CheckedParts<Recipe>::type {
       const Seconds measured = status.elapsed;
       session.tell(all.first(outcomes.size()), outcomes);
       ++status.rounds;
-      status.rejected = session.rejected();
-      status.unscored = session.unscored();
       read_clock();
       times.learning = status.elapsed - measured;
       (observers::round(observers, std::as_const(status), history), ...);

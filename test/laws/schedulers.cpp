@@ -38,6 +38,7 @@ std::vector<Law> laws(std::size_t tasks) {
           law("FlopsFirst, twice", schedulers::FlopsFirst{.rounds_in_a_row = 2}),
           law("Fixed", schedulers::Fixed{.shares = shares}),
           law("Gradient", schedulers::Gradient{}),
+          law("Gradient without chance", schedulers::Gradient{.epsilon = 0}),
           law("Gradient of groups", schedulers::Gradient{.similarity = [](const Task& task) { return task.name; }}),
           law("Bandit", schedulers::Bandit{})};
 }
@@ -119,6 +120,28 @@ TEST_CASE("every unfinished task is visited, those that failed at first too") {
       CHECK(task.rounds.size() >= 2);
       CHECK(task.has_valid());
     }
+  }
+}
+
+TEST_CASE("a task that failed at first is searched again soon") {
+  for (const Law& law : laws(9)) {
+    CAPTURE(law.name);
+    const Network done = searched(law, 100);
+    for (const TaskState& task : done.tasks) CHECK(task.has_valid());
+  }
+}
+
+TEST_CASE("a task that always fails keeps getting its turns") {
+  for (const Law& law : laws(9)) {
+    CAPTURE(law.name);
+    Network searched = network(9, 3);
+    searched.floor_s[4] = support::never_valid;
+    for (std::size_t i = 0; i < 500; ++i) {
+      Rng rng = Rng(1).split(i);
+      searched.measure(law.next(searched.tasks, rng), 8);
+    }
+    CHECK_FALSE(searched.tasks[4].has_valid());
+    CHECK(searched.tasks[4].rounds.size() >= 10);
   }
 }
 

@@ -10,6 +10,8 @@
 
 #include "support/toy_recipes.hpp"
 #include "tunewright/core/progress.hpp"
+#include "tunewright/filters/learned_validity.hpp"
+#include "tunewright/filters/static_limits.hpp"
 #include "tunewright/schedulers/bandit.hpp"
 #include "tunewright/schedulers/flops_first.hpp"
 #include "tunewright/schedulers/gradient.hpp"
@@ -74,6 +76,78 @@ struct Memory {
   }
 };
 
+/// The mean label of the taught programs with as many rows and columns, the same whatever the order they come in.
+struct MeanBySize {
+  std::vector<float> sum = std::vector<float>(64), count = std::vector<float>(64);
+  static std::size_t size_of(const FeatureBatch& x, std::size_t p) {
+    return static_cast<std::size_t>(8 * x.program(p)[0] + x.program(p)[1]);
+  }
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    for (std::size_t p = 0; p < x.programs(); ++p) {
+      const std::size_t size = size_of(x, p);
+      score[p] = count[size] == 0 ? 0.5F : sum[size] / count[size];
+    }
+  }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t>) {
+    *this = {};
+    for (std::size_t p = 0; p < x.programs(); ++p) {
+      sum[size_of(x, p)] += y[p];
+      count[size_of(x, p)] += 1;
+    }
+  }
+};
+
+/// Fails the more often the more rows a tile has.
+struct Fragile : Machine {
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs, const OutcomeSink& sink = {}) {
+    std::vector<Outcome> outcomes = Machine::measure(task, programs);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const toy::Tiles& tiles = programs[i].tiles;
+      if (static_cast<int>(programs[i].key % 8) < tiles[0]) outcomes[i].result = Failure{Fault::RunError, "fragile"};
+      if (sink) sink(i, outcomes[i]);
+    }
+    return outcomes;
+  }
+};
+struct Filtered : Evolution {
+  using measurer = Fragile;
+  using filter = filters::LearnedValidity<MeanBySize, toy::Features>;
+  static void set_filter(filter& validity) {
+    validity.least_labels = 16;
+    validity.least_failures = 2;
+    validity.explored_share = 0;
+    validity.balanced = false;
+    validity.most_lost = 0.3;
+  }
+};
+
+/// Stops a run between rounds, goes on from its records, and compares with a run that was not stopped.
+template <class Recipe, class Scheduler>
+void check_goes_on() {
+  MultiTaskTuner<Recipe, Scheduler> whole{{.seed = 4}};
+  const Trace expected = trace(whole.run(network(), {.trials = 240, .batch = 8}));
+  for (const std::size_t stopped_after : {16U, 120U}) {  // in the middle of the first visits, and later
+    Memory memory;
+    struct Stopper {
+      std::size_t after;
+      std::size_t rounds = 0;
+      void on_round(const RunStatus& status) { rounds = status.rounds; }
+      bool should_stop() const { return rounds * 8 == after; }
+    } stopper{stopped_after};
+    MultiTaskTuner<Recipe, Scheduler> first{{.seed = 4}};
+    const auto stopped = first.run(network(), {.trials = 240, .batch = 8}, memory, stopper);
+    CHECK(stopped.stop == Stop::Requested);
+    CHECK(stopped.status.trials == stopped_after);
+    CHECK(stopped.end_to_end().has_value() == (stopped_after > 16));
+    MultiTaskTuner<Recipe, Scheduler> second{{.seed = 4}};
+    const auto resumed = second.run(network(), {.trials = 240, .batch = 8}, memory);
+    CHECK(memory.measured == 240);
+    CHECK(resumed.status.recalled == stopped_after);
+    CHECK(resumed.status.trials == 240);
+    CHECK(trace(resumed) == expected);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("most trials go where most of the latency is, and the whole is the sum of weight times best") {
@@ -112,28 +186,14 @@ TEST_CASE_TEMPLATE("the same seed gives the same histories with 1 and with 2 thr
 
 TEST_CASE_TEMPLATE("a run that was stopped between rounds goes on exactly as if it had not been", Scheduler,
                    schedulers::Gradient, schedulers::Bandit, schedulers::FlopsFirst) {
-  MultiTaskTuner<Evolution, Scheduler> whole{{.seed = 4}};
-  const Trace expected = trace(whole.run(network(), {.trials = 240, .batch = 8}));
-  for (const std::size_t stopped_after : {16U, 120U}) {  // in the middle of the first visits, and later
-    Memory memory;
-    struct Stopper {
-      std::size_t after;
-      std::size_t rounds = 0;
-      void on_round(const RunStatus& status) { rounds = status.rounds; }
-      bool should_stop() const { return rounds * 8 == after; }
-    } stopper{stopped_after};
-    MultiTaskTuner<Evolution, Scheduler> first{{.seed = 4}};
-    const auto stopped = first.run(network(), {.trials = 240, .batch = 8}, memory, stopper);
-    CHECK(stopped.stop == Stop::Requested);
-    CHECK(stopped.status.trials == stopped_after);
-    CHECK(stopped.end_to_end().has_value() == (stopped_after > 16));
-    MultiTaskTuner<Evolution, Scheduler> second{{.seed = 4}};
-    const auto resumed = second.run(network(), {.trials = 240, .batch = 8}, memory);
-    CHECK(memory.measured == 240);
-    CHECK(resumed.status.recalled == stopped_after);
-    CHECK(resumed.status.trials == 240);
-    CHECK(trace(resumed) == expected);
-  }
+  check_goes_on<Evolution, Scheduler>();
+}
+
+TEST_CASE(
+    "a run that was stopped between rounds goes on exactly as if it had not been, with a threshold learned by folds") {
+  check_goes_on<Filtered, schedulers::Gradient>();
+  MultiTaskTuner<Filtered, schedulers::Gradient> tuner{{.seed = 4}};
+  CHECK(tuner.run(network(), {.trials = 240, .batch = 8}).status.rejected.at("believed to fail") > 0);
 }
 
 TEST_CASE("a run that was killed within a round repeats nothing and loses nothing") {
@@ -224,6 +284,34 @@ TEST_CASE("a network whose spaces are used up ends the run") {
   CHECK(run.stop == Stop::Exhausted);
   CHECK(run.status.trials == 15);
   for (const auto& task : run.tasks) CHECK(task.stop == Stop::Exhausted);
+}
+
+TEST_CASE("tasks of which the filter keeps a few in a hundred are searched with batches of one") {
+  MultiTaskTuner<Evolution, schedulers::RoundRobin> tuner{{.space = {.limit = 1}}};  // 192 of 4096 are feasible
+  const auto run = tuner.run(network(), {.trials = 90, .batch = 1});
+  CHECK(run.stop == Stop::Trials);
+  CHECK(run.status.trials == 90);
+  for (const auto& task : run.tasks) CHECK_FALSE(task.stop);
+}
+
+TEST_CASE("what the last questions rejected is counted, too") {
+  struct Counting : filters::StaticLimits {
+    std::size_t* rejected;
+    Kept keep(const toy::Space& space, const Task& task, std::span<const toy::Tiles> pool) const {
+      Kept kept = filters::StaticLimits::keep(space, task, pool);
+      *rejected += pool.size() - kept.indices.size();
+      return kept;
+    }
+  };
+  struct Recipe : RandomSearch {
+    using filter = Counting;
+  };
+  std::size_t rejected = 0;
+  MultiTaskTuner<Recipe, schedulers::RoundRobin> tuner{{.space = {.limit = 0}, .filter = {{}, &rejected}}};
+  const auto run = tuner.run(network(), {.trials = 300, .batch = 16});
+  CHECK(run.stop == Stop::Exhausted);
+  CHECK(run.status.trials == 3 * 64);
+  CHECK(run.status.rejected.at("tile too large") == rejected);
 }
 
 TEST_CASE("observers see the task of each round and the network as a whole") {

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "support/toy_recipes.hpp"
+#include "tunewright/filters/all.hpp"
+#include "tunewright/filters/learned_validity.hpp"
 #include "tunewright/filters/static_limits.hpp"
 
 using namespace tunewright;
@@ -764,6 +766,30 @@ TEST_CASE("a journal that cannot be taken over leaves the session where it was")
   CHECK_THROWS_WITH_AS((void)session.recall(std::span(&record, 1)), doctest::Contains("told before"),
                        std::invalid_argument);
   CHECK(session.round() == 1);
+}
+
+TEST_CASE("options out of range are refused before anything is measured") {
+  struct Filtered : toy::Evolution {
+    using filter = filters::All<filters::StaticLimits, filters::LearnedValidity<toy::Linear, toy::Features>>;
+  };
+  const auto refuses = [](auto parts, const char* why) {
+    using Recipe = typename decltype(parts)::recipe;
+    CHECK_THROWS_WITH_AS((void)Session<Recipe>(parts, toy::task()), doctest::Contains(why), std::invalid_argument);
+  };
+  refuses(Parts<toy::Evolution>{.sampler = {.epsilon = 7}}, "EpsilonGreedy: epsilon is 7");
+  refuses(Parts<toy::Evolution>{.adaptation = {.min_growth = -1}}, "Refit: min_growth is -1");
+  refuses(Parts<toy::Evolution>{.explorer = {.population = 0}}, "Evolutionary: population is 0");
+  refuses(Parts<Filtered>{.filter = {{{}, {.threshold = 2}}}}, "LearnedValidity: threshold is 2");
+
+  struct Unchecked : samplers::TopK {
+   private:
+    void check_options() const { throw std::invalid_argument("not for others"); }
+  };
+  struct Private : toy::Evolution {
+    using sampler = Unchecked;
+  };
+  Parts<Private> parts;
+  CHECK(Session<Private>(parts, toy::task()).ask(4).size() == 4);
 }
 
 TEST_CASE("asking for nothing is refused") {

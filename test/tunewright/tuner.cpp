@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/toy_recipes.hpp"
+#include "tunewright/filters/static_limits.hpp"
 
 using namespace tunewright;
 
@@ -96,11 +97,59 @@ TEST_CASE("a space that is used up ends the run") {
   CHECK(run.history.size() == 5);
 }
 
+TEST_CASE("a space of which the filter keeps a few in a thousand is searched, whatever the size of a batch") {
+  for (const std::size_t batch : {1U, 4U}) {
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      CAPTURE(batch);
+      CAPTURE(seed);
+      Tuner<toy::RandomSearch> random{{.space = {.limit = 0}, .seed = seed}};  // 64 of 4096 are feasible
+      const auto run = random.run(toy::task(), {.trials = 56, .batch = batch});
+      CHECK(run.stop == Stop::Trials);
+      CHECK(run.history.size() == 56);
+      CHECK(run.status.rounds == 56 / batch);
+      KeySet keys;
+      for (const auto& trial : run.history.trials()) {
+        CHECK(keys.insert(trial.candidate.key).second);
+        CHECK(toy::Space{.limit = 0}.feasible(toy::task(), trial.candidate.config));
+      }
+    }
+  }
+  Tuner<toy::Evolution> guided{{.space = {.limit = 1}}};
+  CHECK(guided.run(toy::task(), {.trials = 60, .batch = 1}).stop == Stop::Trials);
+}
+
+TEST_CASE("what the last question rejected is counted, too") {
+  struct Counting : filters::StaticLimits {
+    std::size_t* rejected;
+    Kept keep(const toy::Space& space, const Task& task, std::span<const toy::Tiles> pool) const {
+      Kept kept = filters::StaticLimits::keep(space, task, pool);
+      *rejected += pool.size() - kept.indices.size();
+      return kept;
+    }
+  };
+  struct Recipe : toy::RandomSearch {
+    using filter = Counting;
+  };
+  struct AtTheEnd {
+    std::size_t* told;
+    void on_stop(const RunStatus& status, Stop) const { *told = status.rejected.at("tile too large"); }
+  };
+  std::size_t rejected = 0, told = 0;
+  Tuner<Recipe> tuner{{.space = {.limit = 0}, .filter = {{}, &rejected}}};
+  const auto run = tuner.run(toy::task(), {.trials = 100, .batch = 16}, AtTheEnd{&told});
+  CHECK(run.stop == Stop::Exhausted);
+  CHECK(run.history.size() == 64);
+  CHECK(told == rejected);
+  CHECK(run.status.rejected.at("tile too large") == rejected);
+}
+
 TEST_CASE("an empty space gets an error that names the task and the remedy") {
   Tuner<toy::RandomSearch> tuner{{.space = {.limit = -1}}};
   CHECK_THROWS_WITH_AS((void)tuner.run(toy::task("toy 0x0"), {.trials = 10}), doctest::Contains("toy 0x0"),
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)tuner.run(toy::task(), {.trials = 10}), doctest::Contains("loosen"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)tuner.run(toy::task(), {.trials = 10}), doctest::Contains("as 'tile too large')"),
                        std::invalid_argument);
 }
 

@@ -44,11 +44,16 @@ struct Aligned {
 
   std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last fit
 
-  template <CostModel M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
     require(most_source_per_own >= 0, "Aligned", "most_source_per_own", most_source_per_own,
             "a number of programs, 0 for all");
     require(min_growth >= 0, "Aligned", "min_growth", min_growth, "a share, 0 to fit after every batch");
+  }
+
+  template <CostModel M>
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    check_options();
     source.check("adaptations::Aligned");
     models::check_fit_sizes("adaptations::Aligned", x, y.size(), group.size());
     if (y.empty()) return;

@@ -59,10 +59,15 @@ struct FineTune {
   std::vector<float> source_statistics{};  ///< run-time state: its `models::statistics_of`
   std::size_t fitted_candidates = 0;       ///< run-time state: programs of the last training
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    require(min_growth >= 0, "FineTune", "min_growth", min_growth, "a share, 0 to train after every batch");
+  }
+
   /// Throws `std::invalid_argument` for a model without weights and for unknown layers.
   template <FineTunableCostModel M>
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    require(min_growth >= 0, "FineTune", "min_growth", min_growth, "a share, 0 to train after every batch");
+    check_options();
     const std::span<float> weights = model.parameters();
     if (weights.empty()) {
       throw std::invalid_argument(

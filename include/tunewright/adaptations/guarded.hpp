@@ -49,10 +49,16 @@ struct Guarded {
   std::optional<M> source{}, transferred{};        ///< run-time state: the model before and after A
   std::optional<A> fresh{};                        ///< run-time state: A before its first update
 
-  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
     require(folds >= 2, "Guarded", "folds", folds, "at least 2");
     require(!std::isnan(margin), "Guarded", "margin", margin, "a number, 0 to accept no loss");
     require(min_growth >= 0, "Guarded", "min_growth", min_growth, "a share, 0 to judge after every batch");
+    if constexpr (requires { transfer.check_options(); }) transfer.check_options();
+  }
+
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    check_options();
     models::check_fit_sizes("adaptations::Guarded", x, y.size(), group.size());
     if (!source) {
       source = model;

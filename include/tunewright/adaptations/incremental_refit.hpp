@@ -37,12 +37,17 @@ struct IncrementalRefit {
   std::size_t trained_candidates = 0;  ///< run-time state: N at the last training
 
   /// Throws `std::invalid_argument` for options out of range.
-  template <FineTunableCostModel M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+  void check_options() const {
     require(steps > 0, "IncrementalRefit", "steps", steps, "at least 1");
     require(renewal_factor >= 1, "IncrementalRefit", "renewal_factor", renewal_factor,
             "a factor, 1 to train always anew");
     require(min_growth >= 0, "IncrementalRefit", "min_growth", min_growth, "a share, 0 to train after every batch");
+  }
+
+  /// Throws `std::invalid_argument` for options out of range.
+  template <FineTunableCostModel M>
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    check_options();
     if (!has_grown(y.size(), trained_candidates, min_growth)) return;
     const bool first = trained_candidates == 0 || y.size() < trained_candidates;  // fewer: another session's data
     if (first || static_cast<double>(y.size()) >= renewal_factor * static_cast<double>(renewed_candidates)) {

@@ -50,11 +50,16 @@ struct Momentum {
   std::vector<float> source_statistics{};  ///< run-time state: `models::statistics_of` the model before that
   unsigned updates = 0;                    ///< run-time state
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    require(momentum >= 0 && momentum <= 1, "Momentum", "momentum", momentum, "a share, 0 to 1");
+    require(every > 0, "Momentum", "every", every, "at least 1");
+  }
+
   /// Throws `std::invalid_argument` for options out of range and a model without weights.
   template <FineTunableCostModel M>
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    require(momentum >= 0 && momentum <= 1, "Momentum", "momentum", momentum, "a share, 0 to 1");
-    require(every > 0, "Momentum", "every", every, "at least 1");
+    check_options();
     const std::span<float> weights = model.parameters();
     if (weights.empty()) {
       throw std::invalid_argument(

@@ -36,9 +36,14 @@ struct Refit {
   std::size_t fitted_candidates = 0;  ///< run-time state: N of the last fit
   std::size_t fitted_tasks = 0;       ///< run-time state: tasks of the last fit
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    require(min_growth >= 0, "Refit", "min_growth", min_growth, "a share, 0 to fit after every batch");
+  }
+
   template <CostModel M>
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    require(min_growth >= 0, "Refit", "min_growth", min_growth, "a share, 0 to fit after every batch");
+    check_options();
     if (y.size() <= warmup_candidates) return;
     const std::size_t tasks = std::set<std::uint32_t>(group.begin(), group.end()).size();
     if (!has_grown(y.size(), fitted_candidates, min_growth) && tasks <= fitted_tasks) return;

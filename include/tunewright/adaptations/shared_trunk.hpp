@@ -42,11 +42,16 @@ struct SharedTrunk {
 
   std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last training
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    require(min_growth >= 0, "SharedTrunk", "min_growth", min_growth, "a share, 0 to train after every batch");
+  }
+
   /// Throws `std::invalid_argument` unless the model has exactly one head more than sources, and for inconsistent
   /// sources.
   template <MultiHeadCostModel M>
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    require(min_growth >= 0, "SharedTrunk", "min_growth", min_growth, "a share, 0 to train after every batch");
+    check_options();
     const std::size_t heads = sources.size() + 1;
     if (static_cast<std::size_t>(model.heads) != heads) {
       throw std::invalid_argument("adaptations::SharedTrunk: " + std::to_string(sources.size()) +

@@ -51,13 +51,18 @@ struct WarmStart {
   /// w for n own programs.
   [[nodiscard]] double share(std::size_t n) const;
 
-  template <CostModel S, CostModel O>
-  void update(Transferred<S, O>& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
     require(half_life_programs > 0, "WarmStart", "half_life_programs", half_life_programs,
             "a number of programs above 0");
     require(least_share >= 0 && least_share < 1, "WarmStart", "least_share", least_share, "a share, 0 to 1");
     require(min_growth >= 0, "WarmStart", "min_growth", min_growth, "a share, 0 to fit after every batch");
+  }
+
+  template <CostModel S, CostModel O>
+  void update(Transferred<S, O>& model, const FeatureBatch& x, std::span<const float> y,
+              std::span<const std::uint32_t> group) {
+    check_options();
     if (y.empty() || !has_grown(y.size(), fitted_candidates, min_growth)) return;
     if (std::all_of(y.begin(), y.end(), [&](float label) { return label == y.front(); })) return;
     const double w = share(y.size());

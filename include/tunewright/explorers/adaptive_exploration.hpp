@@ -97,6 +97,25 @@ struct AdaptiveExploration {
     return std::move(archive).release(archive.best(scaled_count(elite_factor, guidance.wanted)));
   }
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    constexpr const char* policy = "AdaptiveExploration";
+    require(episodes >= 1, policy, "episodes", static_cast<double>(episodes), "at least 1");
+    require(steps >= 1, policy, "steps", static_cast<double>(steps), "at least 1");
+    require(settled_share > 0 && settled_share <= 1, policy, "settled_share", settled_share, "above 0, at most 1");
+    require(std::isfinite(temperature) && temperature > 0, policy, "temperature", temperature, "finite, above 0");
+    require(discount >= 0 && discount < 1, policy, "discount", discount, "0 or more, below 1");
+    require(lambda >= 0 && lambda <= 1, policy, "lambda", lambda, "0 to 1");
+    require(batch >= 1, policy, "batch", static_cast<double>(batch), "at least 1");
+    require(std::isfinite(learning_rate) && learning_rate > 0, policy, "learning_rate", learning_rate,
+            "finite, above 0");
+    require(loss.clip > 0 && loss.clip < 1, policy, "loss.clip", loss.clip, "above 0, below 1");
+    require(std::isfinite(loss.entropy) && loss.entropy >= 0, policy, "loss.entropy", loss.entropy,
+            "finite, 0 or more");
+    require(std::isfinite(loss.value) && loss.value >= 0, policy, "loss.value", loss.value, "finite, 0 or more");
+    require_candidate_factor(policy, "elite_factor", elite_factor, 1);
+  }
+
  private:
   using Places = std::vector<std::size_t>;  // [K] of a configuration's values among those of each knob
 
@@ -228,24 +247,6 @@ struct AdaptiveExploration {
       agent->stepper.begin(static_cast<float>(learning_rate), 0);
       agent->stepper.step({0, gradient.size()}, gradient, agent->parameters);
     }
-  }
-
-  void check_options() const {
-    constexpr const char* policy = "AdaptiveExploration";
-    require(episodes >= 1, policy, "episodes", static_cast<double>(episodes), "at least 1");
-    require(steps >= 1, policy, "steps", static_cast<double>(steps), "at least 1");
-    require(settled_share > 0 && settled_share <= 1, policy, "settled_share", settled_share, "above 0, at most 1");
-    require(std::isfinite(temperature) && temperature > 0, policy, "temperature", temperature, "finite, above 0");
-    require(discount >= 0 && discount < 1, policy, "discount", discount, "0 or more, below 1");
-    require(lambda >= 0 && lambda <= 1, policy, "lambda", lambda, "0 to 1");
-    require(batch >= 1, policy, "batch", static_cast<double>(batch), "at least 1");
-    require(std::isfinite(learning_rate) && learning_rate > 0, policy, "learning_rate", learning_rate,
-            "finite, above 0");
-    require(loss.clip > 0 && loss.clip < 1, policy, "loss.clip", loss.clip, "above 0, below 1");
-    require(std::isfinite(loss.entropy) && loss.entropy >= 0, policy, "loss.entropy", loss.entropy,
-            "finite, 0 or more");
-    require(std::isfinite(loss.value) && loss.value >= 0, policy, "loss.value", loss.value, "finite, 0 or more");
-    require_candidate_factor(policy, "elite_factor", elite_factor, 1);
   }
 };
 

@@ -98,6 +98,21 @@ struct Annealing {
     return std::move(archive).release(elite);
   }
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    constexpr const char* policy = "Annealing";
+    require(chains >= 1, policy, "chains", static_cast<double>(chains), "at least 1");
+    require(steps >= 1, policy, "steps", static_cast<double>(steps), "at least 1");
+    require(patience_steps >= 1, policy, "patience_steps", static_cast<double>(patience_steps), "at least 1");
+    require(std::isfinite(first_temperature) && first_temperature >= 0, policy, "first_temperature", first_temperature,
+            "finite, 0 or more");
+    require(std::isfinite(last_temperature) && last_temperature >= 0, policy, "last_temperature", last_temperature,
+            "finite, 0 or more");
+    require_candidate_factor(policy, "elite_factor", elite_factor, 1);
+    require_candidate_factor(policy, "random_immigrant_factor", random_immigrant_factor, 0);
+    require(!std::isnan(least_score), policy, "least_score", least_score, "a number, or an infinity");
+  }
+
  private:
   [[nodiscard]] double temperature(std::size_t step) const {
     return first_temperature +
@@ -160,20 +175,6 @@ struct Annealing {
       const bool lost = !std::isfinite(double{archive.score(chain[c])});  // started on a refused candidate
       if (lost || luck < std::exp(std::min(gain / (temperature + 1e-5), 0.0))) chain[c] = proposal[c];
     }
-  }
-
-  void check_options() const {
-    constexpr const char* policy = "Annealing";
-    require(chains >= 1, policy, "chains", static_cast<double>(chains), "at least 1");
-    require(steps >= 1, policy, "steps", static_cast<double>(steps), "at least 1");
-    require(patience_steps >= 1, policy, "patience_steps", static_cast<double>(patience_steps), "at least 1");
-    require(std::isfinite(first_temperature) && first_temperature >= 0, policy, "first_temperature", first_temperature,
-            "finite, 0 or more");
-    require(std::isfinite(last_temperature) && last_temperature >= 0, policy, "last_temperature", last_temperature,
-            "finite, 0 or more");
-    require_candidate_factor(policy, "elite_factor", elite_factor, 1);
-    require_candidate_factor(policy, "random_immigrant_factor", random_immigrant_factor, 0);
-    require(!std::isnan(least_score), policy, "least_score", least_score, "a number, or an infinity");
   }
 };
 

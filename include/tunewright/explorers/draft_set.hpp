@@ -82,14 +82,16 @@ struct DraftSet {
     return pool;
   }
 
- private:
+  /// Throws `std::invalid_argument` for options out of range.
   void check_options() const {
     require(size >= 1, "DraftSet", "size", static_cast<double>(size), "at least 1");
     require(refresh_rounds >= 1, "DraftSet", "refresh_rounds", refresh_rounds, "at least 1");
     require_candidate_factor("DraftSet", "random_factor", random_factor, 0);
     require_candidate_factor("DraftSet", "mutated_factor", mutated_factor, 0);
+    if constexpr (requires { explorer.check_options(); }) explorer.check_options();
   }
 
+ private:
   static Explorer default_explorer() {
     if constexpr (std::same_as<Explorer, Evolutionary>)
       return {
@@ -98,18 +100,20 @@ struct DraftSet {
       return {};
   }
 
-  /// The best that are wanted: an explorer may return more, in any order.
+  /// The best that are wanted, none that is rejected or has a score of NaN: an explorer may return more, in any order.
   template <class Config>
   [[nodiscard]] static std::vector<Config> best_of(std::vector<Config> found, const Guidance<Config>& guidance) {
     if (found.size() <= guidance.wanted) return found;
     std::vector<float> score(found.size());
     guidance.rank(found, score);
+    std::vector<std::size_t> possible = positions(found.size());
+    // NaN goes, too: it has no place in an order.
+    std::erase_if(possible, [&](std::size_t i) { return !(score[i] > -std::numeric_limits<float>::infinity()); });
     std::vector<Config> best;
-    for (const std::size_t i : first_in_order(
-             positions(found.size()), guidance.wanted,
-             [&](std::size_t a, std::size_t b) { return score[a] != score[b] ? score[a] > score[b] : a < b; })) {
-      if (score[i] > -std::numeric_limits<float>::infinity()) best.push_back(std::move(found[i]));
-    }
+    for (const std::size_t i : first_in_order(std::move(possible), guidance.wanted, [&](std::size_t a, std::size_t b) {
+           return score[a] != score[b] ? score[a] > score[b] : a < b;
+         }))
+      best.push_back(std::move(found[i]));
     return best;
   }
 

@@ -82,6 +82,18 @@ struct Evolutionary {
     return std::move(archive).release(result);
   }
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    constexpr const char* policy = "Evolutionary";
+    require(population >= 2, policy, "population", static_cast<double>(population), "at least 2");
+    require(mutation_probability >= 0 && mutation_probability <= 1, policy, "mutation_probability",
+            mutation_probability, "0 to 1");
+    require(measured_share >= 0 && measured_share <= 1, policy, "measured_share", measured_share, "0 to 1");
+    require_candidate_factor(policy, "elite_factor", elite_factor, 1);
+    require_candidate_factor(policy, "random_immigrant_factor", random_immigrant_factor, 0);
+    require(max_tries >= 1, policy, "max_tries", max_tries, "at least 1");
+  }
+
  private:
   template <SearchSpace S>
   std::vector<std::size_t> breed(const S& space, const Task& task, Archive<S>& archive,
@@ -116,17 +128,6 @@ struct Evolutionary {
       if (child[slot]) next[slot] = archive.add(*std::move(child[slot]));
     }
     return next;
-  }
-
-  void check_options() const {
-    constexpr const char* policy = "Evolutionary";
-    require(population >= 2, policy, "population", static_cast<double>(population), "at least 2");
-    require(mutation_probability >= 0 && mutation_probability <= 1, policy, "mutation_probability",
-            mutation_probability, "0 to 1");
-    require(measured_share >= 0 && measured_share <= 1, policy, "measured_share", measured_share, "0 to 1");
-    require_candidate_factor(policy, "elite_factor", elite_factor, 1);
-    require_candidate_factor(policy, "random_immigrant_factor", random_immigrant_factor, 0);
-    require(max_tries >= 1, policy, "max_tries", max_tries, "at least 1");
   }
 };
 

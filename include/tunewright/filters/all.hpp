@@ -21,9 +21,18 @@ namespace tunewright::filters {
 /// Models:      FilterFor<S> if all of F are; LearningFilterFor<S> if one of them also is.
 /// Cost:        the sum of theirs, later ones on the remaining candidates.
 /// Determinism: that of its filters.
+/// Errors:      `std::logic_error` for a filter that keeps a position beyond its pool; errors of its filters.
 template <class... F>
 struct All {
   std::tuple<F...> filters{};
+
+  /// Throws `std::invalid_argument` for options of a filter out of range.
+  void check_options() const {
+    const auto check = [](const auto& filter) {
+      if constexpr (requires { filter.check_options(); }) filter.check_options();
+    };
+    std::apply([&](const F&... filter) { (check(filter), ...); }, filters);
+  }
 
   template <SearchSpace S>
     requires(FilterFor<F, S> && ...)
@@ -37,6 +46,7 @@ struct All {
         left = copies;
       }
       const Kept next = filter.keep(space, task, left);
+      check_kept(next, left.size());
       add_counts(kept.rejected, next.rejected);
       std::vector<std::size_t> indices;
       for (const std::size_t i : next.indices) indices.push_back(kept.indices[i]);

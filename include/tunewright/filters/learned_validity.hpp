@@ -48,7 +48,8 @@ namespace tunewright::filters {
 /// Cost:        keep: features and prediction of the pool. learn: one fit on at most 2 N programs, and `folds` more
 ///              with `most_lost`.
 /// Determinism: the exploration depends on the configuration's key and the number of labels: a candidate gets one
-///              verdict between two batches, and may get another afterwards.
+///              verdict between two batches, and may get another afterwards. Folds depend on task and key, or on the
+///              position of what was taught: a resumed search learns the threshold of one that was not stopped.
 /// Errors:      `std::invalid_argument` for options out of range, for labels that are neither 0 nor 1, and for other
 ///              than one outcome a configuration.
 /// Deviates:    ALT's model, features and threshold are not public; this is a reconstruction. A configuration without
@@ -74,6 +75,7 @@ struct LearnedValidity {
   std::vector<float> valid{};                ///< 1 or 0, [N]
   std::unordered_set<std::uint64_t> seen{};  ///< configurations of it, by task and key
   float least_score = 0;                     ///< the learned threshold, as a score
+  std::vector<std::uint64_t> identity{};     ///< of each, by task and key; its position if it was taught, [N]
 
   template <SearchSpace S>
     requires FeaturizerFor<F, S>
@@ -103,21 +105,25 @@ struct LearnedValidity {
     }
     std::vector<config_t<S>> fresh;
     std::vector<float> label;
+    std::vector<std::uint64_t> fresh_keys;
     std::unordered_set<std::uint64_t> keys;
     for (std::size_t i = 0; i < configs.size(); ++i) {
       const std::uint64_t key = StableHash{}.add(stable_hash(task)).add(space.key(configs[i])).value();
       if (seen.contains(key) || !keys.insert(key).second) continue;
       fresh.push_back(configs[i]);
+      fresh_keys.push_back(key);
       label.push_back(outcomes[i].valid() ? 1.0F : 0.0F);
     }
-    add(featurizer.extract(space, task, std::span<const config_t<S>>(fresh)), label);
+    add(featurizer.extract(space, task, std::span<const config_t<S>>(fresh)), label, fresh_keys);
     seen.merge(keys);
     fit_to_all();
   }
 
   /// Adds programs with label 1 for a latency and 0 for a failure, and fits the model once there are enough.
   void teach(const FeatureBatch& more, std::span<const float> label) {
-    add(more, label);
+    std::vector<std::uint64_t> places;
+    for (std::size_t p = 0; p < label.size(); ++p) places.push_back(valid.size() + p);
+    add(more, label, places);
     fit_to_all();
   }
 
@@ -133,8 +139,19 @@ struct LearnedValidity {
     return double{score} >= (log_odds ? std::log(threshold / (1 - threshold)) : threshold);
   }
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    constexpr const char* policy = "LearnedValidity";
+    require(threshold > 0 && threshold < 1, policy, "threshold", threshold, "a probability between 0 and 1");
+    require(least_labels >= 2, policy, "least_labels", static_cast<double>(least_labels), "at least 2");
+    require(least_failures >= 1, policy, "least_failures", static_cast<double>(least_failures), "at least 1");
+    require(explored_share >= 0 && explored_share <= 1, policy, "explored_share", explored_share, "a share, 0 to 1");
+    require(most_lost >= 0 && most_lost < 1, policy, "most_lost", most_lost, "a share, 0 to below 1");
+    require(folds >= 2, policy, "folds", folds, "at least 2");
+  }
+
  private:
-  void add(const FeatureBatch& more, std::span<const float> label) {
+  void add(const FeatureBatch& more, std::span<const float> label, std::span<const std::uint64_t> identities) {
     check_options();
     models::check_fit_sizes("filters::LearnedValidity", more, label.size(), 0);
     for (std::size_t p = 0; p < label.size(); ++p) {
@@ -144,6 +161,7 @@ struct LearnedValidity {
     }
     x.append(more);
     valid.insert(valid.end(), label.begin(), label.end());
+    identity.insert(identity.end(), identities.begin(), identities.end());
   }
   void fit_to_all() {
     if (!active()) return;
@@ -172,7 +190,7 @@ struct LearnedValidity {
       std::vector<std::size_t> others;
       FeatureBatch held_out(x.columns());
       for (std::size_t p = 0; p < valid.size(); ++p) {
-        if (mix64(p + 1) % folds != fold)
+        if (mix64(identity[p] + 1) % folds != fold)
           others.push_back(p);
         else if (valid[p] > 0)
           held_out.append_program(x.program(p));
@@ -198,15 +216,6 @@ struct LearnedValidity {
   [[nodiscard]] bool explored(std::uint64_t key) const {
     const std::uint64_t draw = mix64(key ^ mix64(valid.size() + 0x9e3779b97f4a7c15ULL));
     return static_cast<double>(draw >> 11) * 0x1.0p-53 < explored_share;
-  }
-  void check_options() const {
-    constexpr const char* policy = "LearnedValidity";
-    require(threshold > 0 && threshold < 1, policy, "threshold", threshold, "a probability between 0 and 1");
-    require(least_labels >= 2, policy, "least_labels", static_cast<double>(least_labels), "at least 2");
-    require(least_failures >= 1, policy, "least_failures", static_cast<double>(least_failures), "at least 1");
-    require(explored_share >= 0 && explored_share <= 1, policy, "explored_share", explored_share, "a share, 0 to 1");
-    require(most_lost >= 0 && most_lost < 1, policy, "most_lost", most_lost, "a share, 0 to below 1");
-    require(folds >= 2, policy, "folds", folds, "at least 2");
   }
 };
 

@@ -58,10 +58,14 @@ struct BiasedDiversity {
   double unsure_task_factor = 2;  ///< factor for the quota of the least certain quarter of tasks, 1 to 10^6
   bool standardised = false;      ///< scales every coordinate of h to deviation 1 within the task
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const;
+
   template <EmbeddingCostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
                                                 std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
-    check(UncertainCostModel<M>);
+    check_options();
+    check_bias(UncertainCostModel<M>);
     check_pool("BiasedDiversity", x, score, labelled);
     const auto tasks = by_task(score, labelled);
     std::vector<float> deviation;  // [P], or empty
@@ -125,7 +129,7 @@ struct BiasedDiversity {
   [[nodiscard]] std::vector<std::size_t> quotas(const std::map<std::uint32_t, TaskMembers>& tasks,
                                                 std::span<const float> deviation, std::size_t n) const;
 
-  void check(bool knows_deviation) const;
+  void check_bias(bool knows_deviation) const;
 };
 
 }  // namespace tunewright::samplers
@@ -268,12 +272,15 @@ TUNEWRIGHT_INLINE std::vector<std::size_t> BiasedDiversity::quotas(const std::ma
   return divide(n, share, room);
 }
 
-TUNEWRIGHT_INLINE void BiasedDiversity::check(bool knows_deviation) const {
+TUNEWRIGHT_INLINE void BiasedDiversity::check_options() const {
   constexpr const char* policy = "BiasedDiversity";
   require(random_share >= 0 && random_share <= 1, policy, "random_share", random_share, "a share, 0 to 1");
   require(beta >= 0 && beta <= 1, policy, "beta", beta, "a share, 0 to 1");
   require(unsure_task_factor >= 1 && unsure_task_factor <= most_task_factor, policy, "unsure_task_factor",
           unsure_task_factor, "1 to 1000000");
+}
+
+TUNEWRIGHT_INLINE void BiasedDiversity::check_bias(bool knows_deviation) const {
   if (bias == Bias::Qbc && !knows_deviation) {
     throw std::invalid_argument(
         "BiasedDiversity: Bias::Qbc asks how sure the model is, and this one does not say; wrap it in "

@@ -39,11 +39,16 @@ struct ClusterCentres {
   std::size_t widest = 2;            ///< uses this many knobs, those with the most values; 0: all
   std::size_t max_iterations = 100;  ///< of one k-means
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    require(step >= 1, "ClusterCentres", "step", static_cast<double>(step), "at least 1");
+    require(knee > 1, "ClusterCentres", "knee", knee, "more than 1");
+  }
+
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
                                                 std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
-    require(step >= 1, "ClusterCentres", "step", static_cast<double>(step), "at least 1");
-    require(knee > 1, "ClusterCentres", "knee", knee, "more than 1");
+    check_options();
     check_pool("ClusterCentres", x, score, labelled);
     const std::vector<std::size_t> candidates = described_positions(score);
     std::vector<std::size_t> chosen;

@@ -44,9 +44,8 @@ struct DiverseTopK {
   double candidates_factor = 2;  ///< candidates considered for each one chosen, at least 1
   double epsilon = 0;            ///< share of the trials chosen at random, in [0, 1]
 
-  template <CostModel M>
-  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
-                                                std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
     constexpr const char* policy = "DiverseTopK";
     require(std::isfinite(score_weight) && score_weight >= 0, policy, "score_weight", score_weight,
             "finite and 0 or more");
@@ -54,7 +53,13 @@ struct DiverseTopK {
     require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor", candidates_factor,
             "finite and at least 1");
     require(epsilon >= 0 && epsilon <= 1, policy, "epsilon", epsilon, "a share, 0 to 1");
-    check_pool(policy, x, score, labelled);
+  }
+
+  template <CostModel M>
+  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
+                                                std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
+    check_options();
+    check_pool("DiverseTopK", x, score, labelled);
     const std::size_t considered = scaled_count(candidates_factor, n);
     const std::vector<std::size_t> candidates =
         largest(described_positions(score), considered, score, score);  // best first

@@ -30,10 +30,15 @@ namespace tunewright::samplers {
 struct EpsilonGreedy {
   double epsilon = 0.05;  ///< share of the trials chosen at random, in [0, 1]
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    require(epsilon >= 0 && epsilon <= 1, "EpsilonGreedy", "epsilon", epsilon, "a share, 0 to 1");
+  }
+
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
                                                 std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
-    require(epsilon >= 0 && epsilon <= 1, "EpsilonGreedy", "epsilon", epsilon, "a share, 0 to 1");
+    check_options();
     check_pool("EpsilonGreedy", x, score, labelled);
     n = std::min(n, score.size());
     const std::size_t random = random_share(epsilon, labelled_of_pool_task(labelled), n);

@@ -47,11 +47,16 @@ struct Uncertainty {
   double kappa = 2;  ///< number of deviations for UpperConfidenceBound, at least 0, finite
   double xi = 0;     ///< minimum improvement that counts, at least 0, finite
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    require(std::isfinite(kappa) && kappa >= 0, "Uncertainty", "kappa", kappa, "finite and 0 or more");
+    require(std::isfinite(xi) && xi >= 0, "Uncertainty", "xi", xi, "finite and 0 or more");
+  }
+
   template <UncertainCostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
                                                 std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
-    require(std::isfinite(kappa) && kappa >= 0, "Uncertainty", "kappa", kappa, "finite and 0 or more");
-    require(std::isfinite(xi) && xi >= 0, "Uncertainty", "xi", xi, "finite and 0 or more");
+    check_options();
     check_pool("Uncertainty", x, score, labelled);
     std::vector<float> mean(score.size()), deviation(score.size());  // [P]
     model.predict_with_deviation(x, mean, deviation);

@@ -69,14 +69,14 @@ struct UncertaintyPingPong {
   /// What exploration looks for: the expected error in a ping, the score in a pong.
   template <CostModel M>
   [[nodiscard]] Guide guide(const M& model, const Labelled& labelled, Rng& rng) const {
-    check();
+    check_options();
     return next_is_ping(labelled) ? expected_error(model, labelled, rng) : Guide();
   }
 
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
                                                 std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
-    check();
+    check_options();
     check_pool("UncertaintyPingPong", x, score, labelled);
     std::vector<float> value(score.begin(), score.end());
     if (next_is_ping(labelled)) expected_error(model, labelled, rng)(x, value);
@@ -115,6 +115,19 @@ struct UncertaintyPingPong {
       if (poor_pongs == 2) poor_pongs = 0;
     }
     return pings_due > 0;
+  }
+
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const {
+    constexpr const char* policy = "UncertaintyPingPong";
+    require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor", candidates_factor,
+            "finite and at least 1");
+    require(std::isfinite(diversity_weight) && diversity_weight >= 0, policy, "diversity_weight", diversity_weight,
+            "finite and 0 or more");
+    require(least_gain >= 0, policy, "least_gain", least_gain, "0 or more");
+    require(least_errors >= 1, policy, "least_errors", static_cast<double>(least_errors), "at least 1");
+    require(copies >= 2, policy, "copies", copies, "at least 2");
+    require(epsilon >= 0 && epsilon <= 1, policy, "epsilon", epsilon, "a share, 0 to 1");
   }
 
  private:
@@ -239,18 +252,6 @@ struct UncertaintyPingPong {
     std::size_t count = 0;
     for (std::size_t c = 0; c < a.size(); ++c) count += a[c] != b[c] ? 1 : 0;
     return a.empty() ? 0.0F : static_cast<float>(count) / static_cast<float>(a.size());
-  }
-
-  void check() const {
-    constexpr const char* policy = "UncertaintyPingPong";
-    require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor", candidates_factor,
-            "finite and at least 1");
-    require(std::isfinite(diversity_weight) && diversity_weight >= 0, policy, "diversity_weight", diversity_weight,
-            "finite and 0 or more");
-    require(least_gain >= 0, policy, "least_gain", least_gain, "0 or more");
-    require(least_errors >= 1, policy, "least_errors", static_cast<double>(least_errors), "at least 1");
-    require(copies >= 2, policy, "copies", copies, "at least 2");
-    require(epsilon >= 0 && epsilon <= 1, policy, "epsilon", epsilon, "a share, 0 to 1");
   }
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedulers/concept.hpp"
@@ -25,6 +26,10 @@ namespace tunewright::schedulers {
 /// are similar (equal floor(log(C + 1) / log(golden ratio))). A task leaves its group temporarily if it is slower than
 /// expected and has at least 6 rounds more than any other of the group. Without `similarity` there are no groups.
 ///
+/// A task without a valid program is treated as one that has stood still at the largest weight(j) * g(j) of the others:
+///
+///   gradient(i) = -(1 - alpha) * max over j of (weight(j) * g(j)) / t
+///
 /// With probability `epsilon`, and if all gradients are equal, the choice is random among the unfinished tasks.
 ///
 /// Models:      TaskScheduler.
@@ -34,9 +39,9 @@ namespace tunewright::schedulers {
 /// Determinism: a pure function of tasks and generator.
 /// Deviates:    the derivative of f is its weight, while the code takes a difference quotient. The random choice with
 ///              probability epsilon is in the paper but not in its code. The code drops a task without a valid program
-///              after its first round; here its gradient is 0, so that only random choices search it. `backward`
-///              ignores rounds before the first valid program. Membership of a group depends only on the current state,
-///              so a task may return to it.
+///              after its first round; here it is searched like the largest of the others. `backward` ignores rounds
+///              before the first valid program. Membership of a group depends only on the current state, so a task may
+///              return to it.
 /// Errors:      `std::invalid_argument` if every task is finished, and for options out of range.
 struct Gradient {
   double alpha = 0.2;                                    ///< weight of the backward term, in [0, 1]
@@ -47,11 +52,12 @@ struct Gradient {
 
   [[nodiscard]] std::size_t next(std::span<const TaskState> tasks, Rng& rng) const;
 
-  /// The gradient of the task at `i`, in seconds per round; 0 without a valid program.
+  /// The gradient of the task at `i`, in seconds per round; 0 without a valid program, where `next` goes by the others.
   [[nodiscard]] double gradient(std::span<const TaskState> tasks, std::size_t i) const;
 
  private:
   void check() const;
+  [[nodiscard]] std::vector<double> gradients(std::span<const TaskState> tasks) const;
   [[nodiscard]] double latency_by_similar(std::span<const TaskState> tasks, std::size_t i) const;
 };
 
@@ -64,7 +70,6 @@ struct Gradient {
 #include <limits>
 #include <numbers>
 #include <stdexcept>
-#include <vector>
 
 #include "tunewright/core/number_text.hpp"
 
@@ -80,12 +85,25 @@ TUNEWRIGHT_INLINE std::size_t Gradient::next(std::span<const TaskState> tasks, R
   for (std::size_t i = 0; i < tasks.size(); ++i) lot.push_back(rng.uniform());
   const auto by_lot = [&](std::size_t i) { return lot[i]; };
   if (coin < epsilon) return least_open(tasks, by_lot);
-  std::vector<double> slope;
-  for (std::size_t i = 0; i < tasks.size(); ++i) slope.push_back(tasks[i].finished ? 0 : gradient(tasks, i));
+  const std::vector<double> slope = gradients(tasks);
   const std::size_t least = least_open(tasks, [&](std::size_t i) { return slope[i]; });
   for (std::size_t i = 0; i < tasks.size(); ++i)
     if (!tasks[i].finished && slope[i] != slope[least]) return least;
   return least_open(tasks, by_lot);
+}
+
+TUNEWRIGHT_INLINE std::vector<double> Gradient::gradients(std::span<const TaskState> tasks) const {
+  double largest_s = 0;
+  for (const TaskState& one : tasks)
+    if (one.has_valid()) largest_s = std::max(largest_s, one.weight * one.best_s());
+  std::vector<double> slope(tasks.size());  // of finished tasks 0
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].finished) continue;
+    // Not a share of the present gradients: as these shrink with every round, it would never be the least.
+    slope[i] = tasks[i].has_valid() ? gradient(tasks, i)
+                                    : -(1 - alpha) * largest_s / static_cast<double>(tasks[i].rounds.size());
+  }
+  return slope;
 }
 
 TUNEWRIGHT_INLINE double Gradient::gradient(std::span<const TaskState> tasks, std::size_t i) const {

@@ -58,7 +58,8 @@ TUNEWRIGHT_INLINE LearningCurve LearningCurve::fitted(std::span<const double> x,
     throw std::invalid_argument("LearningCurve: point " + std::to_string(i) + " is (" + std::to_string(x[i]) + ", " +
                                 std::to_string(y[i]) + "); give positive ones of rising x and y that never falls");
   }
-  if (y.front() == y.back()) return {.limit = 2 * y.back(), .centre = 0, .power = 0};
+  const LearningCurve flat{.limit = 2 * y.back(), .centre = 0, .power = 0};
+  if (y.front() == y.back()) return flat;
 
   std::vector<double> log_x;
   double mean_x = 0, xx = 0;
@@ -76,6 +77,8 @@ TUNEWRIGHT_INLINE LearningCurve LearningCurve::fitted(std::span<const double> x,
       xz += (log_x[i] - mean_x) * z;
     }
     const double power = xz / xx;
+    // Differences of y near the precision of numbers give a slope that is lost, or of the wrong sign.
+    if (!(power < 0)) return flat;
     return LearningCurve{.limit = limit, .centre = mean_x - mean_z / power, .power = power};
   };
   const auto squares = [&](double excess) {

@@ -43,8 +43,9 @@ inline constexpr std::size_t most_asked = std::size_t{1} << 20;
 /// Throws `std::invalid_argument` if a session is asked for 0 candidates, or for more than `most_asked`.
 void check_asked(std::size_t candidates);
 
-/// Throws `std::invalid_argument`, because the space has no configuration for `task`.
-[[noreturn]] void refuse_empty_space(const Task& task);
+/// Throws `std::invalid_argument`, because the space has no configuration for `task` that the filter did not reject,
+/// for the reasons in `rejected`.
+[[noreturn]] void refuse_empty_space(const Task& task, const ReasonCounts& rejected);
 
 /// Number of programs of `x` with rows whose `score` is NaN.
 [[nodiscard]] std::size_t count_unscored(const FeatureBatch& x, std::span<const float> score);
@@ -80,9 +81,13 @@ TUNEWRIGHT_INLINE void check_asked(std::size_t candidates) {
   }
 }
 
-TUNEWRIGHT_INLINE void refuse_empty_space(const Task& task) {
-  throw std::invalid_argument("the search space gave no feasible configuration for task '" + task.name +
-                              "'; check its shapes against the space, or loosen the limits of the target");
+TUNEWRIGHT_INLINE void refuse_empty_space(const Task& task, const ReasonCounts& rejected) {
+  std::string reasons;
+  for (const auto& [reason, count] : rejected)
+    reasons += (reasons.empty() ? " (the filter rejected " : ", ") + std::to_string(count) + " as '" + reason + "'";
+  if (!reasons.empty()) reasons += ")";
+  throw std::invalid_argument("the search space gave no feasible configuration for task '" + task.name + "'" + reasons +
+                              "; check its shapes against the space, or loosen the limits of the target");
 }
 
 TUNEWRIGHT_INLINE std::size_t count_unscored(const FeatureBatch& x, std::span<const float> score) {

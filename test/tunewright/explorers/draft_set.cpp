@@ -104,6 +104,30 @@ TEST_CASE("of what an explorer returns beyond the size of the set, the best stay
   for (std::size_t i = 0; i < 16; ++i) CHECK(toy::cost_s(pool[i]) == doctest::Approx(costs_s[i]));
 }
 
+TEST_CASE("the best stay, too, where a third of the scores are no numbers, and none of these does") {
+  const toy::Space space;
+  const auto rank = [&](std::span<const toy::Tiles> configs, std::span<float> score) {
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      score[i] = space.key(configs[i]) % 3 == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                                : static_cast<float>(1e-3 / toy::cost_s(configs[i]));
+    }
+  };
+  const KeySet measured;
+  const Guidance<toy::Tiles> guidance{.rank = rank, .seeds = {}, .measured = measured, .wanted = 8};
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    explorers::DraftSet<explorers::Uniform> explorer{.explorer = {.pool = 1000}, .size = 20, .random_factor = 0};
+    Rng rng(seed);
+    const auto pool = explorer.explore(space, toy::task(), guidance, rng);
+    Rng again = Rng(seed).split(0);
+    std::vector<double> costs_s;
+    for (const toy::Tiles& tiles : explorers::Uniform{.pool = 1000}.explore(space, toy::task(), guidance, again))
+      if (space.key(tiles) % 3 != 0) costs_s.push_back(toy::cost_s(tiles));
+    std::sort(costs_s.begin(), costs_s.end());
+    REQUIRE(pool.size() == 20);
+    for (std::size_t i = 0; i < 20; ++i) CHECK(toy::cost_s(pool[i]) == doctest::Approx(costs_s.at(i)));
+  }
+}
+
 TEST_CASE("a used-up set is drafted anew at once, and a batch larger than the set is filled") {
   explorers::DraftSet<> explorer{.size = 16, .refresh_rounds = 100, .random_factor = 0};
   explorer.explorer.population = 128;

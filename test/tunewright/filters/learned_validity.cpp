@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -159,6 +160,20 @@ TEST_CASE("the scores that set the threshold are by models that do not know the 
   CHECK(filter.least_score == 0);
 }
 
+TEST_CASE("the learned threshold does not depend on the order in which configurations were measured") {
+  const auto learned = [](bool reversed) {
+    Filter filter{.balanced = false, .most_lost = 0.1};
+    // At depth 1 to 6 some fail, the more the deeper.
+    std::vector<toy::Tiles> configs;
+    for (int i = 0; i < 120; ++i) configs.push_back({i % 8, i / 8 % 8, 1 + i % 6, i / 64});
+    if (reversed) std::reverse(configs.begin(), configs.end());
+    for (const toy::Tiles& tiles : configs) learn(filter, {tiles}, (tiles[0] + 3 * tiles[1]) % 7 >= tiles[2]);
+    return filter.least_score;
+  };
+  CHECK(learned(true) == learned(false));
+  CHECK(learned(false) > 0);
+}
+
 TEST_CASE("a configuration counts once a task") {
   Filter filter;
   learn(filter, of_depth(1, 10), false);
@@ -263,4 +278,21 @@ TEST_CASE("several filters in one: all must agree, the first to reject is named"
   const Kept result = both.keep(toy::Space{}, toy::task(), std::span<const toy::Tiles>(pool));
   CHECK(result.indices == std::vector<std::size_t>{2});
   CHECK(result.rejected == ReasonCounts{{"believed to fail", 1}, {"tile too large", 2}});
+}
+
+TEST_CASE("one of several filters that keeps what it was not given is found out") {
+  struct Inventive {
+    Kept keep(const toy::Space&, const Task&, std::span<const toy::Tiles> pool) const {
+      return {.indices = {pool.size() + 5}, .rejected = {}};
+    }
+  };
+  const std::vector<toy::Tiles> pool{{0, 0, 1, 0}, {7, 7, 1, 0}, {1, 1, 2, 0}};
+  const filters::All<filters::StaticLimits, Inventive, filters::None> all{};
+  CHECK_THROWS_WITH_AS((void)all.keep(toy::Space{}, toy::task(), std::span<const toy::Tiles>(pool)),
+                       doctest::Contains("kept position 7 of a pool of 2"), std::logic_error);
+}
+
+TEST_CASE("several filters refuse options of each of them") {
+  const filters::All<filters::StaticLimits, Filter> all{{{}, {.threshold = 2}}};
+  CHECK_THROWS_WITH_AS(all.check_options(), doctest::Contains("threshold is 2"), std::invalid_argument);
 }

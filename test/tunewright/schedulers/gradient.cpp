@@ -111,6 +111,19 @@ TEST_CASE("each task has a round first, then the least gradient decides") {
   CHECK(support::choices(Gradient{.epsilon = 0}, tasks, 6) == Positions{0, 2, 2, 2, 0, 2});
 }
 
+TEST_CASE(
+    "a task without a valid program is searched as if the largest latency of the others, 7 ms, stood still there") {
+  // Its gradient is 0.8 * -7 / t: -1.87, -1.4, -1.12, -0.93 after 3 to 6 rounds. That of the first is 3 * 0.8 * -2 / t:
+  // -1.2, -0.96, -0.8 after 4 to 6.
+  std::vector<TaskState> tasks{task_state(std::vector<double>(4, 2e-3), 3),
+                               task_state(std::vector<double>(3, support::never_valid)),
+                               task_state(std::vector<double>(100, 7e-3))};
+  CHECK(support::choices(Gradient{.epsilon = 0}, tasks, 6) == Positions{1, 1, 0, 1, 0, 1});
+  tasks[2].finished = true;  // its latency still says how large those of the network are
+  CHECK(support::choices(Gradient{.epsilon = 0}, tasks, 6) == Positions{1, 1, 0, 1, 0, 1});
+  CHECK(Gradient{}.gradient(tasks, 1) == 0);
+}
+
 TEST_CASE("equal gradients are decided at random, by the generator alone") {
   const std::vector<TaskState> tasks(4, task_state({1e-3}));
   std::vector<std::size_t> counts(4);
@@ -135,8 +148,8 @@ TEST_CASE("gradients of the tasks that are left are equal, whatever that of a fi
   CHECK(counts[2] == 0);
 }
 
-TEST_CASE("now and then the choice is random, so that a task without a valid program comes up again") {
-  const std::vector<TaskState> tasks{task_state({1e-3}), task_state({support::never_valid})};
+TEST_CASE("now and then the choice is random, so that a task with little to gain comes up again") {
+  const std::vector<TaskState> tasks{task_state({1e-3}), task_state({1e-6})};
   std::size_t revisited = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Rng rng(seed);

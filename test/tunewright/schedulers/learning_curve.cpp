@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -33,6 +35,23 @@ TEST_CASE("a search that stands still goes on doing so, one that grows a little 
   const LearningCurve slow = LearningCurve::fitted(x, std::vector<double>{4, 5, 5});
   CHECK(slow(40) > slow(30));
   CHECK(slow(40) < 6);
+}
+
+TEST_CASE("a search that grows by no more than numbers are rounded by stands still") {
+  std::vector<double> x;
+  for (int i = 1; i <= 40; ++i) x.push_back(16 * i);
+  for (int scale = 0; scale < 200; ++scale) {
+    CAPTURE(scale);
+    std::vector<double> y{700 + 3.7 * scale};
+    while (y.size() < x.size()) y.push_back(y.size() % (2 + scale % 5) == 0 ? std::nextafter(y.back(), 1e9) : y.back());
+    for (std::size_t n = 3; n <= x.size(); ++n) {
+      const LearningCurve curve =
+          LearningCurve::fitted(std::span<const double>(x).first(n), std::span<const double>(y).first(n));
+      CHECK(curve(x[n - 1]) == doctest::Approx(y[n - 1]));
+      CHECK(curve(2 * x[n - 1]) >= curve(x[n - 1]));
+      CHECK(curve(2 * x[n - 1]) == doctest::Approx(y[n - 1]));
+    }
+  }
 }
 
 TEST_CASE("points that no search makes are refused") {
