@@ -94,6 +94,23 @@ inline void blas_vector_product(cblas_sgemv* gemv, const Product& p, void* const
        static_cast<float*>(buffers[2]), 1);
 }
 
+/// A library with the C interface of the BLAS; `prepare` is called ahead of each product.
+[[maybe_unused]] inline Peer blas_peer(
+    std::string name, const std::string& path, std::function<std::string()> version,
+    std::function<std::string()> kernels, const std::function<void()>& prepare = [] {}) {
+  Peer peer{std::move(name),
+            [path, prepare](const Product& p, void* const* buffers) {
+              prepare();
+              blas_product(function<cblas_sgemm>(path, "cblas_sgemm"), p, buffers);
+            },
+            std::move(version), std::move(kernels)};
+  peer.vector_product = [path, prepare](const Product& p, void* const* buffers) {
+    prepare();
+    blas_vector_product(function<cblas_sgemv>(path, "cblas_sgemv"), p, buffers);
+  };
+  return peer;
+}
+
 /// Chooses kernels of BLIS by the name of their family: its numbers differ between versions. The first of `wanted`
 /// that this BLIS has is taken.
 inline void choose_blis_kernels(const std::string& path, const std::vector<std::string>& wanted) {
@@ -116,15 +133,9 @@ inline void choose_blis_kernels(const std::string& path, const std::vector<std::
 [[maybe_unused]] inline Peer openblas(const std::string& path, const std::vector<Variable>& environment) {
   const auto core = std::find_if(environment.begin(), environment.end(),
                                  [](const Variable& v) { return v.first == "OPENBLAS_CORETYPE"; });
-  Peer peer{"OpenBLAS",
-            [path](const Product& p, void* const* buffers) {
-              blas_product(function<cblas_sgemm>(path, "cblas_sgemm"), p, buffers);
-            },
-            [path] { return std::string(function<char*()>(path, "openblas_get_config")()); },
-            [path] { return std::string(function<char*()>(path, "openblas_get_corename")()); }};
-  peer.vector_product = [path](const Product& p, void* const* buffers) {
-    blas_vector_product(function<cblas_sgemv>(path, "cblas_sgemv"), p, buffers);
-  };
+  Peer peer = blas_peer(
+      "OpenBLAS", path, [path] { return std::string(function<char*()>(path, "openblas_get_config")()); },
+      [path] { return std::string(function<char*()>(path, "openblas_get_corename")()); });
   if (core != environment.end() && !core->second.empty()) peer.allows = one_of({core->second});
   return peer;
 }
@@ -154,42 +165,29 @@ inline void choose_blis_kernels(const std::string& path, const std::vector<std::
     }();
     static_cast<void>(chosen);
   };
-  Peer peer{"BLIS",
-            [path, prepare](const Product& p, void* const* buffers) {
-              prepare();
-              blas_product(function<cblas_sgemm>(path, "cblas_sgemm"), p, buffers);
-            },
-            [path] { return std::string(function<const char*()>(path, "bli_info_get_version_str")()); },
-            [path, prepare] {
-              prepare();
-              return std::string(
-                  function<const char*(int)>(path, "bli_arch_string")(function<int()>(path, "bli_arch_query_id")()));
-            }};
-  peer.vector_product = [path, prepare](const Product& p, void* const* buffers) {
-    prepare();
-    blas_vector_product(function<cblas_sgemv>(path, "cblas_sgemv"), p, buffers);
-  };
+  Peer peer = blas_peer(
+      "BLIS", path, [path] { return std::string(function<const char*()>(path, "bli_info_get_version_str")()); },
+      [path, prepare] {
+        prepare();
+        return std::string(
+            function<const char*(int)>(path, "bli_arch_string")(function<int()>(path, "bli_arch_query_id")()));
+      },
+      prepare);
   if (!wanted.empty()) peer.allows = one_of(wanted);
   return peer;
 }
 
 /// MKL does not say which kernels it runs.
 [[maybe_unused]] inline Peer mkl(const std::string& path) {
-  Peer peer{"MKL",
-            [path](const Product& p, void* const* buffers) {
-              blas_product(function<cblas_sgemm>(path, "cblas_sgemm"), p, buffers);
-            },
-            [path] {
-              char text[200] = {};
-              function<void(char*, int)>(path, "mkl_get_version_string")(text, sizeof text - 1);
-              const std::string padded = text;
-              return padded.substr(0, padded.find_last_not_of(' ') + 1);
-            },
-            [] { return std::string(); }};
-  peer.vector_product = [path](const Product& p, void* const* buffers) {
-    blas_vector_product(function<cblas_sgemv>(path, "cblas_sgemv"), p, buffers);
-  };
-  return peer;
+  return blas_peer(
+      "MKL", path,
+      [path] {
+        char text[200] = {};
+        function<void(char*, int)>(path, "mkl_get_version_string")(text, sizeof text - 1);
+        const std::string padded = text;
+        return padded.substr(0, padded.find_last_not_of(' ') + 1);
+      },
+      [] { return std::string(); });
 }
 
 #ifdef TUNEWRIGHT_BENCH_HAS_XSMM

@@ -39,6 +39,7 @@
 #include "study_results.hpp"
 #include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/rng.hpp"
+#include "tunewright/core/write_file.hpp"
 #include "tunewright/study/intervals.hpp"
 
 namespace {
@@ -198,11 +199,7 @@ void report(const std::string& file, const std::filesystem::path& out, const nlo
       differences.push_back({one.at("name"), one.at("of"), one.at("less"), one.value("counter", "pairwise_accuracy")});
   }
   const auto write = [&](const char* ending, const auto& content) {
-    const std::filesystem::path path = out / (name + ending);
-    std::ofstream stream(path);
-    content(stream);
-    if (!stream.flush())
-      throw std::runtime_error("cannot write '" + path.string() + "'; free space or name another folder as OUT");
+    tunewright::write_file(out / (name + ending), "free space or name another folder as OUT", content);
   };
   std::map<std::string, std::vector<Curve>> curves;
   write(".md", [&](std::ostream& tables) { write_tables(study, name, differences, tables); });

@@ -12,6 +12,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/observer.hpp"
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/weighted_task.hpp"
 #include "tunewright/schedulers/concept.hpp"
 #include "tunewright/session.hpp"
@@ -60,10 +61,12 @@ class MultiTaskSession {
     operator Part() const noexcept { return part(0, candidates.size()); }  // NOLINT: all of it is a part, too
   };
 
-  /// Throws `std::invalid_argument` for no task, a repeated task, and a weight that is not positive and finite.
+  /// Throws `std::invalid_argument` for no task, a repeated task, a weight that is not positive and finite, and options
+  /// of policies and of the scheduler out of range that `check_options_of` finds.
   MultiTaskSession(Parts<Recipe>& parts, Scheduler& scheduler, std::span<const WeightedTask> tasks,
                    std::size_t patience_trials = 0)
       : parts_(parts), scheduler_(scheduler), patience_trials_(patience_trials), tasks_(network_tasks(tasks)) {
+    check_options_of(scheduler_);
     for (const schedulers::TaskState& one : tasks_) {
       sessions_.emplace_back(parts, one.task);
       // Reserves places in the training data, so that they are in the order of the tasks and not of their first

@@ -7,6 +7,7 @@
 
 #include "tunewright/adaptations/concept.hpp"
 #include "tunewright/core/clock.hpp"
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/training_set.hpp"
 #include "tunewright/drafts/concept.hpp"
 #include "tunewright/explorers/concept.hpp"
@@ -59,20 +60,16 @@ struct Parts {
 };
 
 /// Throws `std::invalid_argument` for options of policies out of range, so that a search finds out before it measures:
-/// calls `check_options() const` of the policies that have it. It is optional and found by detection; other policies
-/// check their options when they are used.
+/// calls `check_options() const` of the policies that have it, as `check_options_of` does.
 template <class Recipe>
 void check_options(const Parts<Recipe>& parts) {
-  const auto check = [](const auto& policy) {
-    if constexpr (requires { policy.check_options(); }) policy.check_options();
-  };
-  check(parts.featurizer);
-  check(parts.model);
-  check(parts.draft);
-  check(parts.explorer);
-  check(parts.sampler);
-  check(parts.filter);
-  check(parts.adaptation);
+  check_options_of(parts.featurizer);
+  check_options_of(parts.model);
+  check_options_of(parts.draft);
+  check_options_of(parts.explorer);
+  check_options_of(parts.sampler);
+  check_options_of(parts.filter);
+  check_options_of(parts.adaptation);
 }
 
 /// Reports slot, contract, missing capability and documentation page of every part of a recipe that does not fit. A

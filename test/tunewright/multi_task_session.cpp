@@ -10,6 +10,7 @@
 #include "support/toy_recipes.hpp"
 #include "tunewright/schedulers/fixed.hpp"
 #include "tunewright/schedulers/flops_first.hpp"
+#include "tunewright/schedulers/gradient.hpp"
 #include "tunewright/schedulers/round_robin.hpp"
 
 using namespace tunewright;
@@ -183,6 +184,19 @@ TEST_CASE("a scheduler that chooses what it may not is found out") {
     session.tell(batch, failures);
   }
   CHECK_THROWS_WITH_AS((void)session.ask(4), doctest::Contains("which is finished"), std::logic_error);
+}
+
+TEST_CASE("options of policies and of the scheduler out of range are refused before anything is searched") {
+  Parts<toy::Evolution> parts;
+  schedulers::Gradient scheduler{.alpha = 7};
+  using Session = MultiTaskSession<toy::Evolution, schedulers::Gradient>;
+  CHECK_THROWS_WITH_AS(Session(parts, scheduler, abc), doctest::Contains("Gradient: alpha is 7"),
+                       std::invalid_argument);
+  scheduler.alpha = 0.5;
+  CHECK_NOTHROW(Session(parts, scheduler, abc));
+  parts.explorer.population = 0;
+  CHECK_THROWS_WITH_AS(Session(parts, scheduler, abc), doctest::Contains("Evolutionary: population is 0"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("what a scheduler cannot work with is told as it says it") {

@@ -85,7 +85,7 @@ struct FineTune {
     if (source_statistics.size() != statistics.size()) source_statistics.assign(statistics.begin(), statistics.end());
     if (from_source) {
       std::copy(source_weights.begin(), source_weights.end(), weights.begin());
-      std::copy(source_statistics.begin(), source_statistics.end(), statistics.begin());
+      std::copy_n(source_statistics.begin(), statistics.size(), statistics.begin());
     }
     model.train_from_current(x, y, group, how, from);
     fitted_candidates = y.size();

@@ -54,7 +54,7 @@ struct Guarded {
     require(folds >= 2, "Guarded", "folds", folds, "at least 2");
     require(!std::isnan(margin), "Guarded", "margin", margin, "a number, 0 to accept no loss");
     require(min_growth >= 0, "Guarded", "min_growth", min_growth, "a share, 0 to judge after every batch");
-    if constexpr (requires { transfer.check_options(); }) transfer.check_options();
+    check_options_of(transfer);
   }
 
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {

@@ -73,7 +73,7 @@ struct Momentum {
     const nn::Training how = training ? *training : nn::Training(model.training);
     if (!nn::has_gradient(how, x, y, group) || updates++ % every != 0) return;
     std::copy(slow.begin(), slow.end(), weights.begin());
-    std::copy(source_statistics.begin(), source_statistics.end(), statistics.begin());
+    std::copy_n(source_statistics.begin(), statistics.size(), statistics.begin());
     model.train_from_current(x, y, group, how, nn::Continuation{.frozen = {}, .refit_input_scale = refit_input_scale});
     follow(model.parameters());
   }

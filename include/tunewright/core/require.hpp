@@ -9,6 +9,13 @@ namespace tunewright {
 /// `holds`.
 void require(bool holds, const char* policy, const char* option, double value, const char* range);
 
+/// Calls `policy.check_options()`, which throws `std::invalid_argument` for options out of range, if there is one that
+/// anyone may call. Other policies check their options when they are used.
+template <class Policy>
+void check_options_of(const Policy& policy) {
+  if constexpr (requires { policy.check_options(); }) policy.check_options();
+}
+
 }  // namespace tunewright
 
 #if TUNEWRIGHT_DEFINES(core)

@@ -113,6 +113,7 @@ class JournalIndex {
 #include <utility>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/uninterrupted.hpp"
 #include "tunewright/data/journal_index/builder.hpp"
 #include "tunewright/data/positioned_io.hpp"
 #include "tunewright/data/record_json.hpp"
@@ -126,18 +127,17 @@ TUNEWRIGHT_INLINE JournalIndex::JournalIndex(const std::string& journal) : journ
     close();
     throw std::runtime_error("cannot " + std::string(what) + " '" + path + "': " + reason);
   };
-  journal_fd_ = ::open(journal.c_str(), O_RDONLY | O_CLOEXEC);
+  journal_fd_ = uninterrupted([&] { return ::open(journal.c_str(), O_RDONLY | O_CLOEXEC); });
   if (journal_fd_ < 0) refuse(journal, "read journal");
   const std::string path = path_of(journal);
-  index_fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  index_fd_ = uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644); });
   if (index_fd_ < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)) {
     if (const int in_memory = ::memfd_create("journal.index", MFD_CLOEXEC); in_memory >= 0) index_fd_ = in_memory;
   }
   if (index_fd_ < 0) refuse(path, "write the journal's index");
   try {
     // Several programs may open one journal; only one at a time updates the index.
-    while (::flock(index_fd_, LOCK_EX) != 0 && errno == EINTR) {
-    }
+    static_cast<void>(uninterrupted([&] { return ::flock(index_fd_, LOCK_EX); }));
     if (!load() || !is_of_this_journal()) {
       header_ = {};
       header_.magic = journal_index::magic;

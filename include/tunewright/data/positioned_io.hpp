@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tunewright/core/uninterrupted.hpp"
+
 /// Reading and writing parts of large files in bounded memory.
 namespace tunewright::data {
 
@@ -22,8 +24,8 @@ inline constexpr std::uint64_t longest_line_bytes = std::uint64_t{64} << 20;
 /// Reads exactly `count` bytes at `offset`; false if the file ends before.
 [[nodiscard]] inline bool read_at(int fd, std::uint64_t offset, void* into, std::size_t count) {
   for (std::size_t done = 0; done < count;) {
-    const ssize_t got = ::pread(fd, static_cast<char*>(into) + done, count - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = uninterrupted(
+        [&] { return ::pread(fd, static_cast<char*>(into) + done, count - done, static_cast<off_t>(offset + done)); });
     if (got <= 0) return false;
     done += static_cast<std::size_t>(got);
   }
@@ -43,9 +45,9 @@ class BufferedWriter {
   /// Throws `std::runtime_error` if the file cannot be written.
   void flush() {
     for (std::size_t done = 0; done < buffer_.size();) {
-      const ssize_t written =
-          ::pwrite(fd_, buffer_.data() + done, buffer_.size() - done, static_cast<off_t>(offset_ + done));
-      if (written < 0 && errno == EINTR) continue;
+      const ssize_t written = uninterrupted([&] {
+        return ::pwrite(fd_, buffer_.data() + done, buffer_.size() - done, static_cast<off_t>(offset_ + done));
+      });
       if (written < 0)
         throw std::runtime_error("cannot write the index of a journal: " + std::string(std::strerror(errno)));
       done += static_cast<std::size_t>(written);
@@ -87,10 +89,8 @@ class LineReader {
       searched = buffer_.size();
       const std::size_t piece = std::max<std::size_t>(std::size_t{1} << 20, searched);
       buffer_.resize(searched + piece);
-      ssize_t got = 0;
-      do {
-        got = ::pread(fd_, buffer_.data() + searched, piece, static_cast<off_t>(offset_ + searched));
-      } while (got < 0 && errno == EINTR);
+      const ssize_t got = uninterrupted(
+          [&] { return ::pread(fd_, buffer_.data() + searched, piece, static_cast<off_t>(offset_ + searched)); });
       if (got < 0) throw std::runtime_error("cannot read a journal: " + std::string(std::strerror(errno)));
       buffer_.resize(searched + static_cast<std::size_t>(got));
       if (got == 0) return false;

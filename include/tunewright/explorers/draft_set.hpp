@@ -88,7 +88,7 @@ struct DraftSet {
     require(refresh_rounds >= 1, "DraftSet", "refresh_rounds", refresh_rounds, "at least 1");
     require_candidate_factor("DraftSet", "random_factor", random_factor, 0);
     require_candidate_factor("DraftSet", "mutated_factor", mutated_factor, 0);
-    if constexpr (requires { explorer.check_options(); }) explorer.check_options();
+    check_options_of(explorer);
   }
 
  private:

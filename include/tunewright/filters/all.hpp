@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tunewright/core/order.hpp"
+#include "tunewright/core/require.hpp"
 #include "tunewright/filters/concept.hpp"
 
 namespace tunewright::filters {
@@ -28,10 +29,7 @@ struct All {
 
   /// Throws `std::invalid_argument` for options of a filter out of range.
   void check_options() const {
-    const auto check = [](const auto& filter) {
-      if constexpr (requires { filter.check_options(); }) filter.check_options();
-    };
-    std::apply([&](const F&... filter) { (check(filter), ...); }, filters);
+    std::apply([](const F&... filter) { (check_options_of(filter), ...); }, filters);
   }
 
   template <SearchSpace S>

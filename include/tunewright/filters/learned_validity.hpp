@@ -71,11 +71,10 @@ struct LearnedValidity {
   double most_lost = 0;  ///< share of the valid ones to lose, sets the threshold; in [0, 1), 0: `threshold`
   unsigned folds = 4;    ///< at least 2
 
-  FeatureBatch x{};                          ///< run-time state: what was measured, [N]
-  std::vector<float> valid{};                ///< 1 or 0, [N]
-  std::unordered_set<std::uint64_t> seen{};  ///< configurations of it, by task and key
-  float least_score = 0;                     ///< the learned threshold, as a score
-  std::vector<std::uint64_t> identity{};     ///< of each, by task and key; its position if it was taught, [N]
+  FeatureBatch x{};                       ///< run-time state: what was measured, [N]
+  std::vector<float> valid{};             ///< 1 or 0, [N]
+  std::vector<std::uint64_t> identity{};  ///< of each, by task and key; its position if it was taught, [N]
+  float least_score = 0;                  ///< the learned threshold, as a score
 
   template <SearchSpace S>
     requires FeaturizerFor<F, S>
@@ -106,16 +105,15 @@ struct LearnedValidity {
     std::vector<config_t<S>> fresh;
     std::vector<float> label;
     std::vector<std::uint64_t> fresh_keys;
-    std::unordered_set<std::uint64_t> keys;
+    std::unordered_set<std::uint64_t> known(identity.begin(), identity.end());
     for (std::size_t i = 0; i < configs.size(); ++i) {
       const std::uint64_t key = StableHash{}.add(stable_hash(task)).add(space.key(configs[i])).value();
-      if (seen.contains(key) || !keys.insert(key).second) continue;
+      if (!known.insert(key).second) continue;
       fresh.push_back(configs[i]);
       fresh_keys.push_back(key);
       label.push_back(outcomes[i].valid() ? 1.0F : 0.0F);
     }
     add(featurizer.extract(space, task, std::span<const config_t<S>>(fresh)), label, fresh_keys);
-    seen.merge(keys);
     fit_to_all();
   }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tunewright/core/bounded_product.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
 #include "tunewright/loops/nest.hpp"
@@ -15,8 +16,7 @@ namespace tunewright::loops::detail {
 
 /// Copies of a statement after one more loop, counted up to 2^62.
 [[nodiscard]] constexpr std::int64_t times(std::int64_t copies, std::int64_t extent) noexcept {
-  constexpr std::int64_t most = std::int64_t{1} << 62;
-  return __builtin_mul_overflow(copies, extent, &copies) ? most : std::min(copies, most);
+  return bounded_product(copies, extent, std::int64_t{1} << 62);
 }
 
 /// Checks a CPU program whose parts are passed in program order.

@@ -44,12 +44,13 @@ void write_weights(const std::filesystem::path& path, std::uint64_t identity, st
 
 #if TUNEWRIGHT_DEFINES(whole_networks)
 
-#include <fstream>
-#include <stdexcept>
+#include <ios>
+#include <ostream>
 #include <string>
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/rounded_up.hpp"
+#include "tunewright/core/write_file.hpp"
 
 namespace tunewright::networks::detail {
 
@@ -80,29 +81,27 @@ TUNEWRIGHT_INLINE std::uint64_t weights_identity(std::uint64_t graph_hash, std::
 
 TUNEWRIGHT_INLINE void write_weights(const std::filesystem::path& path, std::uint64_t identity,
                                      std::span<const PackedConstant> constants, const reference::Tensors& values) {
-  std::ofstream file(path, std::ios::binary);
-  file << std::string(weights_header_bytes, '\0');
-  std::uint64_t sum = weights_check_sum_start;
-  std::uint64_t bytes = 0;
-  std::vector<std::byte> packed;
-  for (const PackedConstant& constant : constants) {
-    packed.assign(rounded_up(constant.bytes(), kernel_alignment), std::byte{0});
-    pack_constant(constant.layout, values[constant.tensor], packed.data());
-    for (std::size_t at = 0; at < packed.size(); at += 8) {
-      sum = (sum ^ detail::little_endian_at(&packed[at])) * weights_check_sum_factor;
-      sum ^= sum >> 32;
+  write_file(path, "check that the folder exists and has room", [&](std::ostream& file) {
+    file << std::string(weights_header_bytes, '\0');
+    std::uint64_t sum = weights_check_sum_start;
+    std::uint64_t bytes = 0;
+    std::vector<std::byte> packed;
+    for (const PackedConstant& constant : constants) {
+      packed.assign(rounded_up(constant.bytes(), kernel_alignment), std::byte{0});
+      pack_constant(constant.layout, values[constant.tensor], packed.data());
+      for (std::size_t at = 0; at < packed.size(); at += 8) {
+        sum = (sum ^ detail::little_endian_at(&packed[at])) * weights_check_sum_factor;
+        sum ^= sum >> 32;
+      }
+      bytes += packed.size();
+      file.write(reinterpret_cast<const char*>(packed.data()), static_cast<std::streamsize>(packed.size()));  // NOLINT
     }
-    bytes += packed.size();
-    file.write(reinterpret_cast<const char*>(packed.data()), static_cast<std::streamsize>(packed.size()));  // NOLINT
-  }
-  std::string header = "TWWEIGHT";
-  for (const std::uint64_t number : {weights_file_version, identity, bytes, sum})
-    detail::append_little_endian(header, number);
-  file.seekp(0);
-  file << header;
-  file.close();
-  if (!file)
-    throw std::runtime_error("cannot write '" + path.string() + "'; check that the folder exists and has room");
+    std::string header = "TWWEIGHT";
+    for (const std::uint64_t number : {weights_file_version, identity, bytes, sum})
+      detail::append_little_endian(header, number);
+    file.seekp(0);
+    file << header;
+  });
 }
 
 }  // namespace tunewright::networks

@@ -38,6 +38,9 @@ struct Bandit {
 
   /// Expected reduction of the network's latency by the next round of `task`, in seconds; 0 without a valid program.
   [[nodiscard]] static double gain(const TaskState& task);
+
+  /// Throws `std::invalid_argument` for an exploration that is negative or not finite.
+  void check_options() const;
 };
 
 }  // namespace tunewright::schedulers
@@ -46,20 +49,15 @@ struct Bandit {
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
-#include "tunewright/core/number_text.hpp"
+#include "tunewright/core/require.hpp"
 #include "tunewright/schedulers/learning_curve.hpp"
 
 namespace tunewright::schedulers {
 
 TUNEWRIGHT_INLINE std::size_t Bandit::next(std::span<const TaskState> tasks, Rng&) const {
-  if (!(exploration >= 0) || !std::isfinite(exploration)) {
-    throw std::invalid_argument("Bandit: exploration is " + number_text(exploration) +
-                                "; give a finite one of at least 0 (2 is usual)");
-  }
+  check_options();
   check_open(tasks);
   if (const std::size_t first = first_unvisited(tasks); first < tasks.size()) return first;
   double all_rounds = 0, largest = 0;
@@ -93,6 +91,11 @@ TUNEWRIGHT_INLINE double Bandit::gain(const TaskState& task) {
     grown = f(x) / f(next_x);
   }
   return task.weight * task.best_s() * (1 - grown);
+}
+
+TUNEWRIGHT_INLINE void Bandit::check_options() const {
+  require(exploration >= 0 && std::isfinite(exploration), "Bandit", "exploration", exploration,
+          "a finite one of at least 0 (2 is usual)");
 }
 
 }  // namespace tunewright::schedulers

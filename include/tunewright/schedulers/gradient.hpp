@@ -55,8 +55,10 @@ struct Gradient {
   /// The gradient of the task at `i`, in seconds per round; 0 without a valid program, where `next` goes by the others.
   [[nodiscard]] double gradient(std::span<const TaskState> tasks, std::size_t i) const;
 
+  /// Throws `std::invalid_argument` for options out of range.
+  void check_options() const;
+
  private:
-  void check() const;
   [[nodiscard]] std::vector<double> gradients(std::span<const TaskState> tasks) const;
   [[nodiscard]] double latency_by_similar(std::span<const TaskState> tasks, std::size_t i) const;
 };
@@ -69,14 +71,13 @@ struct Gradient {
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <stdexcept>
 
-#include "tunewright/core/number_text.hpp"
+#include "tunewright/core/require.hpp"
 
 namespace tunewright::schedulers {
 
 TUNEWRIGHT_INLINE std::size_t Gradient::next(std::span<const TaskState> tasks, Rng& rng) const {
-  check();
+  check_options();
   check_open(tasks);
   if (const std::size_t first = first_unvisited(tasks); first < tasks.size()) return first;
   const double coin = rng.uniform();
@@ -146,14 +147,12 @@ TUNEWRIGHT_INLINE double Gradient::latency_by_similar(std::span<const TaskState>
   return beta * tasks[i].task.flops / best_rate;
 }
 
-TUNEWRIGHT_INLINE void Gradient::check() const {
-  const auto refuse = [](const std::string& option, double value, const std::string& range) {
-    throw std::invalid_argument("Gradient: " + option + " is " + number_text(value) + "; give one " + range);
-  };
-  if (!(alpha >= 0 && alpha <= 1)) refuse("alpha", alpha, "in [0, 1]");
-  if (!(beta >= 1)) refuse("beta", beta, "of at least 1");
-  if (backward_window == 0) refuse("backward_window", 0, "of at least 1");
-  if (!(epsilon >= 0 && epsilon <= 1)) refuse("epsilon", epsilon, "in [0, 1]");
+TUNEWRIGHT_INLINE void Gradient::check_options() const {
+  require(alpha >= 0 && alpha <= 1, "Gradient", "alpha", alpha, "one in [0, 1]");
+  require(beta >= 1, "Gradient", "beta", beta, "one of at least 1");
+  require(backward_window >= 1, "Gradient", "backward_window", static_cast<double>(backward_window),
+          "one of at least 1");
+  require(epsilon >= 0 && epsilon <= 1, "Gradient", "epsilon", epsilon, "one in [0, 1]");
 }
 
 }  // namespace tunewright::schedulers

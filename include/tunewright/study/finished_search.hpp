@@ -137,18 +137,22 @@ class FinishedSearches : public SharedLines<FinishedSearch> {
   explicit FinishedSearches(std::filesystem::path folder, std::string study, unsigned shard = 1, unsigned shards = 1)
       : SharedLines(std::move(folder), "finished", std::move(study), shard, shards) {}
 
-  /// Null if that search is not finished. Throws `std::runtime_error` if it was made under other conditions.
-  [[nodiscard]] const FinishedSearch* find(const std::string& recipe, const std::string& problem, std::uint64_t seed,
-                                           std::uint64_t conditions) const {
+  /// Null if that search is not finished, whatever its conditions.
+  [[nodiscard]] const FinishedSearch* find(const std::string& recipe, const std::string& problem,
+                                           std::uint64_t seed) const {
     const auto found = std::find_if(all().begin(), all().end(), [&](const FinishedSearch& search) {
       return search.recipe == recipe && search.problem == problem && search.seed == seed;
     });
-    if (found == all().end()) return nullptr;
-    if (found->conditions != conditions) {
-      throw std::runtime_error("folder '" + folder().string() + "' has a search by " + recipe + " for " + problem +
-                               " with another task, budget or option; name another folder by --out=DIR");
-    }
-    return &*found;
+    return found == all().end() ? nullptr : &*found;
+  }
+
+  /// The same. Throws `std::runtime_error` if the search was made under other conditions.
+  [[nodiscard]] const FinishedSearch* find(const std::string& recipe, const std::string& problem, std::uint64_t seed,
+                                           std::uint64_t conditions) const {
+    const FinishedSearch* found = find(recipe, problem, seed);
+    if (found == nullptr || found->conditions == conditions) return found;
+    throw std::runtime_error("folder '" + folder().string() + "' has a search by " + recipe + " for " + problem +
+                             " with another task, budget or option; name another folder by --out=DIR");
   }
 };
 

@@ -7,14 +7,13 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <ostream>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/write_file.hpp"
 #include "tunewright/json/writer.hpp"
 #include "tunewright/stats/robust.hpp"
 #include "tunewright/study/comparison.hpp"
@@ -415,11 +414,7 @@ inline void write_json(const Comparison& comparison, const std::vector<Findings>
 inline void write_report(const Results& results, const std::filesystem::path& folder, const std::string& study) {
   const Comparison comparison(results);
   const auto write = [&](const char* ending, const auto& content) {
-    const std::filesystem::path path = folder / (study + ending);
-    std::ofstream out(path);
-    content(out);
-    if (!out.flush())
-      throw std::runtime_error("cannot write '" + path.string() + "'; name another folder by --out=DIR");
+    write_file(folder / (study + ending), "name another folder by --out=DIR", content);
   };
   const std::vector<report::Findings> found = report::findings(comparison);
   write(".md", [&](std::ostream& out) {

@@ -316,7 +316,8 @@ class Study {
                   std::uint64_t conditions, const Prepare& prepare) {
     const std::string recipe(recipe_name<Recipe>());
     ++planned_;
-    if (is_finished(recipe, problem->name, seed, conditions)) ++known_;
+    const FinishedSearch* known = finished_->find(recipe, problem->name, seed);
+    if (known != nullptr && known->conditions == conditions) ++known_;
     const auto once = [this, recipe, problem, seed, budget, conditions, prepare](benchmark::State& state) {
       const Course* course = find_or_search<Recipe>(recipe, *problem, seed, budget, conditions, prepare);
       if (course == nullptr)
@@ -325,14 +326,6 @@ class Study {
         show(state, *course, problem->name);
     };
     register_once(recipe, problem->name, seed, once)->UseManualTime();
-  }
-
-  [[nodiscard]] bool is_finished(const std::string& recipe, const std::string& problem, std::uint64_t seed,
-                                 std::uint64_t conditions) const {
-    const auto& all = finished_->all();
-    return std::any_of(all.begin(), all.end(), [&](const FinishedSearch& one) {
-      return one.seed == seed && one.conditions == conditions && one.problem == problem && one.recipe == recipe;
-    });
   }
 
   template <class Recipe, class P, class Prepare>

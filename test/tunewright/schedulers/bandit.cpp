@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <stdexcept>
 
 #include "support/task_states.hpp"
@@ -71,11 +72,16 @@ TEST_CASE("each task has a round first") {
   CHECK(support::choices(Bandit{}, {by_curve(3), task_state({}), task_state({})}, 2) == Positions{1, 2});
 }
 
-TEST_CASE("an exploration that is negative or infinite is refused") {
-  Rng rng;
+TEST_CASE("an exploration that is negative or not finite is refused") {
   const std::vector<TaskState> tasks{task_state({1})};
-  CHECK_THROWS_WITH_AS((void)Bandit{.exploration = -1}.next(tasks, rng), doctest::Contains("at least 0"),
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS((void)Bandit{.exploration = support::never_valid}.next(tasks, rng),
-                       doctest::Contains("exploration is inf"), std::invalid_argument);
+  const auto refuses = [&](double exploration, const char* why) {
+    Rng rng;
+    const Bandit scheduler{.exploration = exploration};
+    CHECK_THROWS_WITH_AS((void)scheduler.next(tasks, rng), doctest::Contains(why), std::invalid_argument);
+    CHECK_THROWS_WITH_AS(scheduler.check_options(), doctest::Contains(why), std::invalid_argument);
+  };
+  refuses(-1, "Bandit: exploration is -1; give a finite one of at least 0");
+  refuses(support::never_valid, "exploration is inf");
+  refuses(std::numeric_limits<double>::quiet_NaN(), "exploration is nan");
+  CHECK_NOTHROW(Bandit{.exploration = 0}.check_options());
 }

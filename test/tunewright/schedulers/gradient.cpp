@@ -177,6 +177,7 @@ TEST_CASE("options out of range are refused by name") {
   const auto refuses = [&](const Gradient& scheduler, const char* name) {
     Rng rng;
     CHECK_THROWS_WITH_AS((void)scheduler.next(tasks, rng), doctest::Contains(name), std::invalid_argument);
+    CHECK_THROWS_WITH_AS(scheduler.check_options(), doctest::Contains(name), std::invalid_argument);
   };
   for (const double bad : {-0.1, 1.1, static_cast<double>(NAN)}) {
     refuses({.alpha = bad}, "alpha");
@@ -184,4 +185,6 @@ TEST_CASE("options out of range are refused by name") {
   }
   for (const double bad : {0.0, 0.9, static_cast<double>(NAN)}) refuses({.beta = bad}, "beta");
   refuses({.backward_window = 0}, "backward_window");
+  refuses({.epsilon = 2}, "Gradient: epsilon is 2; give one in [0, 1]");
+  CHECK_NOTHROW(Gradient{}.check_options());
 }

@@ -129,6 +129,11 @@ TEST_CASE("searches of another study or under other conditions are refused") {
           study::FinishedSearches(folder.path(), "two");
         }).find("belongs to study 'one', not to 'two'") != std::string::npos);
   const study::FinishedSearches searches(folder.path(), "one");
+  REQUIRE(searches.find("A", "p \"q\"", 1) != nullptr);
+  CHECK(*searches.find("A", "p \"q\"", 1) == example("A", 1));
+  CHECK(searches.find("B", "p \"q\"", 1) == nullptr);
+  CHECK(searches.find("A", "q", 1) == nullptr);
+  CHECK(searches.find("A", "p \"q\"", 2) == nullptr);
   CHECK(test::refusal<std::exception>([&] {
           (void)searches.find("A", "p \"q\"", 1, 5);
         }).find("another task, budget or option") != std::string::npos);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/bounded_product.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
@@ -18,8 +19,10 @@ namespace tunewright::measurers::simulated {
 /// additions.
 using Ticks = std::int64_t;
 
-/// a * b, saturated at the largest number.
-[[nodiscard]] std::int64_t times(std::int64_t a, std::int64_t b) noexcept;
+/// a * b, at most a 64th of the largest number, so that sums of products do not overflow either.
+[[nodiscard]] constexpr std::int64_t times(std::int64_t a, std::int64_t b) noexcept {
+  return bounded_product(a, b, std::numeric_limits<std::int64_t>::max() / 64);
+}
 
 /// A buffer and the physical indices, as functions of loop variables, of the accessed element.
 struct Access {
@@ -45,11 +48,6 @@ struct Access {
 #if TUNEWRIGHT_DEFINES(simulated)
 
 namespace tunewright::measurers::simulated {
-
-TUNEWRIGHT_INLINE std::int64_t times(std::int64_t a, std::int64_t b) noexcept {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 64;
-  return b != 0 && a > most / b ? most : a * b;
-}
 
 TUNEWRIGHT_INLINE bool Access::moved_by(loops::Var var) const {
   return std::any_of(physical.begin(), physical.end(),

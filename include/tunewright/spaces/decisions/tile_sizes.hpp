@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tunewright/core/bounded_product.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/program/index_expr.hpp"
 #include "tunewright/schedule/step.hpp"
@@ -22,8 +23,7 @@ namespace tunewright::spaces::decisions {
 
 /// Product of two sizes of parts, at most 2^40, which no program reaches: files may name sizes of up to 2^31.
 [[nodiscard]] constexpr std::int64_t tile_product(std::int64_t a, std::int64_t b) noexcept {
-  constexpr std::int64_t most = std::int64_t{1} << 40;
-  return b != 0 && a > most / b ? most : a * b;
+  return bounded_product(a, b, std::int64_t{1} << 40);
 }
 
 /// Divisors of `extent` up to `cap`, ascending; of extents beyond 2^40, which only files name, not all.

@@ -53,9 +53,10 @@ class Figure {
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <stdexcept>
+#include <ostream>
 #include <utility>
+
+#include "tunewright/core/write_file.hpp"
 
 namespace tunewright::study {
 
@@ -82,10 +83,8 @@ TUNEWRIGHT_INLINE std::string Figure::add_data(std::span<const std::vector<doubl
 }
 
 TUNEWRIGHT_INLINE std::filesystem::path Figure::write(const std::filesystem::path& folder) const {
-  const std::filesystem::path path = folder / (name_ + ".gp");
-  std::ofstream out(path, std::ios::binary);
-  out << header_ << data_ << commands_;
-  if (!out.flush()) throw std::runtime_error("cannot write '" + path.string() + "'; name another folder");
+  std::filesystem::path path = folder / (name_ + ".gp");
+  write_file(path, "name another folder", [&](std::ostream& out) { out << header_ << data_ << commands_; });
   return path;
 }
 
