@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "shared_library.hpp"
 #include "tunewright/measurers/nvrtc/device_memory.hpp"
 #include "tunewright/measurers/nvrtc/driver.hpp"
+#include "tunewright/measurers/nvrtc/primary_context.hpp"
 #include "tunewright/stats/robust.hpp"
 
 /// A GPU as this process uses it, beside the workers of a measurer, and how long work takes there.
@@ -25,10 +27,8 @@ class GpuDevice {
   explicit GpuDevice(const std::string& library = measurers::nvrtc::Driver::system_library)
       : driver_(library), extra_(library) {
     CUdevice device = 0;
-    CUcontext context = nullptr;
     check(driver_->device_get(&device, 0), "opening the device");
-    check(driver_->retain_context(&context, device), "making a context");
-    check(driver_->set_context(context), "taking the context");
+    context_.emplace(driver_, device);
     extra_.find(create_stream_, "cuStreamCreate");
     extra_.find(begin_capture_, "cuStreamBeginCapture_v2");
     extra_.find(end_capture_, "cuStreamEndCapture");
@@ -85,6 +85,7 @@ class GpuDevice {
 
   measurers::nvrtc::Driver driver_;
   SharedLibrary extra_;
+  std::optional<measurers::nvrtc::PrimaryContext> context_;
   CUresult (*create_stream_)(CUstream*, unsigned) = nullptr;
   CUresult (*begin_capture_)(CUstream, CUstreamCaptureMode) = nullptr;
   CUresult (*end_capture_)(CUstream, CUgraph*) = nullptr;

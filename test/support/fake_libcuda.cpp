@@ -12,14 +12,15 @@
 //
 // Others do nothing, or, with FAKE_CUDA_ORACLE, write what the measuring process expects of them (fake_oracle.hpp).
 //
-// It refuses what a driver refuses: calls before cuInit, after a fork, without a context; code for another
-// device or of a newer toolkit, kernels that the code does not have or that were unloaded; launches beyond the
-// limits of the device, of the kernel's launch bounds and of shared memory, of which more than 48 KiB must be asked
-// for; memory outside what was allocated. Work waits until somebody waits for it: errors of kernels show then, and
-// times of events that were not waited for are not ready.
+// It refuses what a driver refuses: calls before cuInit, after a fork, without the primary context as the current one,
+// which its last user ends with all that is in it; code for another device or of a newer toolkit, kernels that the code
+// does not have or that were unloaded; launches beyond the limits of the device, of the kernel's launch bounds and of
+// shared memory, of which more than 48 KiB must be asked for; memory outside what was allocated. Work waits until
+// somebody waits for it: errors of kernels show then, and times of events that were not waited for are not ready.
 //
 // FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY (90), FAKE_CUDA_DRIVER (13000), FAKE_CUDA_MEMORY (bytes) describe the
-// machine.
+// machine; FAKE_CUDA_REFUSES is a function that fails: cuDevicePrimaryCtxRetain, cuCtxSetCurrent with that context,
+// cuModuleLoadData or cuLaunchKernel.
 #include <cuda.h>
 #undef cuMemAlloc
 #undef cuMemFree
@@ -59,6 +60,11 @@ long setting(const char* name, long otherwise) {
   return text == nullptr ? otherwise : std::atol(text);
 }
 
+bool refuses(const char* function) {
+  const char* text = std::getenv("FAKE_CUDA_REFUSES");
+  return text != nullptr && std::strcmp(text, function) == 0;
+}
+
 constexpr int shared_bytes_of_block = 49152, most_shared_bytes_of_block = 232448;
 
 struct Function {
@@ -77,8 +83,10 @@ struct Event {
 };
 
 pid_t initialized_in = 0;
-thread_local bool has_context = false;
+thread_local CUcontext current = nullptr;
+unsigned users_of_primary = 0;
 CUresult sticky = CUDA_SUCCESS;
+const auto primary = reinterpret_cast<CUcontext>(&sticky);
 double now_milliseconds = 0;
 constexpr std::size_t l2_bytes = 4096;
 std::size_t most_filled_bytes = 0;  // at once, since the last kernel
@@ -94,7 +102,7 @@ std::vector<std::function<void()>>* recording = nullptr;  // of a stream's captu
 CUresult refusal() {
   if (initialized_in == 0 || initialized_in != ::getpid()) return CUDA_ERROR_NOT_INITIALIZED;
   if (sticky != CUDA_SUCCESS) return sticky;
-  return has_context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  return current == primary && users_of_primary > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 CUresult finish_work() {
   for (std::size_t i = 0; i < work.size() && sticky == CUDA_SUCCESS; ++i) work[i]();
@@ -217,12 +225,35 @@ CUresult cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice) {
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
   if (initialized_in != ::getpid()) return CUDA_ERROR_NOT_INITIALIZED;
-  return *context = reinterpret_cast<CUcontext>(&sticky), CUDA_SUCCESS;
+  if (refuses("cuDevicePrimaryCtxRetain")) return CUDA_ERROR_DEVICE_UNAVAILABLE;
+  ++users_of_primary;
+  return *context = primary, CUDA_SUCCESS;
 }
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  if (initialized_in != ::getpid()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (users_of_primary == 0) return CUDA_ERROR_INVALID_CONTEXT;
+  if (--users_of_primary > 0) return CUDA_SUCCESS;
+  modules.clear();
+  functions.clear();
+  allocations.clear();
+  allocation_order.clear();
+  allocated = 0;
+  work.clear();
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned* flags, int* active) {
+  *flags = 0;
+  return *active = users_of_primary > 0, CUDA_SUCCESS;
+}
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  if (initialized_in != ::getpid()) return CUDA_ERROR_NOT_INITIALIZED;
+  return *context = current, CUDA_SUCCESS;
+}
+/// A context of the caller's own may be any address.
 CUresult cuCtxSetCurrent(CUcontext context) {
   if (initialized_in != ::getpid()) return CUDA_ERROR_NOT_INITIALIZED;
-  has_context = context == reinterpret_cast<CUcontext>(&sticky);
-  return sticky;
+  current = context;
+  return context == primary && refuses("cuCtxSetCurrent") ? CUDA_ERROR_INVALID_CONTEXT : sticky;
 }
 CUresult cuCtxSynchronize() {
   if (const CUresult refused = refusal(); refused != CUDA_SUCCESS) return refused;
@@ -242,6 +273,7 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit
   return CUDA_SUCCESS;
 }
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  if (refuses("cuModuleLoadData")) return CUDA_ERROR_INVALID_IMAGE;
   return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr);
 }
 CUresult cuModuleUnload(CUmodule handle) {
@@ -344,7 +376,7 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigned grid_y, uns
   if (functions.count(function) == 0) return CUDA_ERROR_INVALID_HANDLE;
   const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
   if (exceeds_limits(*function, grid, block, shared_bytes)) return CUDA_ERROR_INVALID_VALUE;
-  if (function->name.rfind("greedy", 0) == 0) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  if (function->name.rfind("greedy", 0) == 0 || refuses("cuLaunchKernel")) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (function->name.rfind("crash", 0) == 0) std::abort();
   std::vector<CUdeviceptr> values;
   for (std::size_t i = 0; i < function->kernel.parameters; ++i)

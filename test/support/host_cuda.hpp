@@ -24,6 +24,7 @@
 /// Runs the text of CUDA programs on the host: a C++ compiler compiles it with stand-ins for what the device
 /// provides. Threads of a block are fibers that change places at barriers, of the block or of a warp, so the text
 /// itself is checked, and a barrier that only some threads reach is found. What warps do by inline PTX is interpreted.
+/// Arithmetic of signed integers that overflows, which device compilers may take for impossible, ends the process.
 namespace tunewright::test {
 
 inline constexpr const char* host_cuda_prelude = R"(
@@ -48,6 +49,15 @@ using char2 = Two<signed char>; using char4 = Four<signed char>; using uchar2 = 
 static float __int_as_float(int bits) { float f; std::memcpy(&f, &bits, 4); return f; }
 static float __uint_as_float(unsigned bits) { float f; std::memcpy(&f, &bits, 4); return f; }
 static unsigned __float_as_uint(float f) { unsigned u; std::memcpy(&u, &f, 4); return u; }
+static int __float_as_int(float f) { return (int)__float_as_uint(f); }
+// Towards zero. A long double holds every double and every long long.
+static float truncated(long double x) {
+  const float y = (float)x;
+  return std::fabs((long double)y) > std::fabs(x) ? std::nextafter(y, 0.0f) : y;
+}
+static float __double2float_rz(double x) { return truncated(x); }
+static float __int2float_rz(int x) { return truncated(x); }
+static float __ll2float_rz(long long x) { return truncated(x); }
 static int max(int a, int b) { return a > b ? a : b; }
 static int min(int a, int b) { return a < b ? a : b; }
 static long long max(long long a, long long b) { return a > b ? a : b; }
@@ -219,13 +229,15 @@ class HostCuda {
   /// Throws `std::runtime_error` with the compiler's messages.
   void build() {
     const std::string at = folder_.path();
+    const std::string trap_overflow = "-fsanitize=signed-integer-overflow -fsanitize-undefined-trap-on-error";
     std::ofstream(at + "/programs.cpp")
         << "#define __CUDA_ARCH__ " << architecture_ << "0\n"
         << host_cuda_prelude << host_async_proxy_prelude << host_threads_prelude << host_ptx_prelude
         << host_wgmma_prelude << "struct Any { void* p; template <class T> operator T*() const { return (T*)p; } };\n"
         << text_;
-    const std::string command = "c++ -std=c++20 -O0 -w -fno-strict-aliasing -ffp-contract=off -shared -fPIC -o " + at +
-                                "/programs.so " + at + "/programs.cpp > " + at + "/messages 2>&1";
+    const std::string command = "c++ -std=c++20 -O0 -w -fno-strict-aliasing -ffp-contract=off " + trap_overflow +
+                                " -shared -fPIC -o " + at + "/programs.so " + at + "/programs.cpp > " + at +
+                                "/messages 2>&1";
     if (std::system(command.c_str()) != 0) {
       std::ifstream messages(at + "/messages");
       throw std::runtime_error(std::string(std::istreambuf_iterator<char>(messages), {}));

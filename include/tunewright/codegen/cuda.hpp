@@ -200,6 +200,7 @@ TUNEWRIGHT_INLINE std::string ProgramEmitter::definitions() const {
   if (context_.uses_bfloat16) text += bfloat16_definition;
   if (context_.copies_asynchronously) text += asynchronous_copy_definition;
   if (context_.index.uses_floor()) text += floor_definition;
+  for (const auto& [name, definition] : context_.number_helpers) text += definition;
   if (!context_.helpers.empty()) {
     text +=
         "// What the threads of a warp, or of four, do together with fragments, which tensor units work "

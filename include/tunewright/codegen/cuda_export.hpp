@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cctype>
 #include <cstddef>
 #include <filesystem>
 #include <stdexcept>
@@ -21,13 +20,13 @@ struct ExportedDeviceCode {
   std::filesystem::path source;    ///< `<symbol>.cu`
   std::filesystem::path image;     ///< `<symbol>.cubin` or `<symbol>.ptx`
   std::filesystem::path header;    ///< `<symbol>.h`, for C and C++
-  std::filesystem::path launcher;  ///< `<symbol>.c`: compile as C11 and link with -ldl
+  std::filesystem::path launcher;  ///< `<symbol>.c`: compile as C11 or C++11 and link with -ldl
 };
 
 namespace cuda {
 
-/// Replaces every occurrence of `from` in `text`.
-void replace_all(std::string& text, std::string_view from, std::string_view to);
+/// Throws `std::invalid_argument` for a program that no device launches as it is.
+void check_launchable(const DeviceProgram& program);
 
 [[nodiscard]] std::string launcher_header(const DeviceCode& code, const std::string& symbol, std::string_view remark);
 
@@ -36,8 +35,9 @@ void replace_all(std::string& text, std::string_view from, std::string_view to);
 }  // namespace cuda
 
 /// Writes source, machine code, header and launcher into `directory`, which is created if necessary; `symbol` is `name`
-/// as a C identifier. The launcher contains the code and loads the CUDA driver at run time. Throws
-/// `std::invalid_argument` for a program without machine code, `std::runtime_error` for a path that cannot be written.
+/// as a C identifier. The launcher contains the code and loads the CUDA driver at run time. Programs may use launchers
+/// of several exported programs. Throws `std::invalid_argument` for a program without machine code, without kernels, or
+/// with a grid or blocks beyond those of all devices, `std::runtime_error` for a path that cannot be written.
 ExportedDeviceCode export_device_code(const DeviceCode& code, std::string_view name,
                                       const std::filesystem::path& directory, std::string_view remark = {});
 
@@ -47,12 +47,26 @@ ExportedDeviceCode export_device_code(const DeviceCode& code, std::string_view n
 
 #include "tunewright/codegen/cuda/launcher_text.hpp"
 #include "tunewright/codegen/export.hpp"
+#include "tunewright/loops/target_limits.hpp"
 
 namespace tunewright::codegen::cuda {
 
-TUNEWRIGHT_INLINE void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
+TUNEWRIGHT_INLINE void check_launchable(const DeviceProgram& program) {
+  if (program.launches.empty())
+    throw std::invalid_argument("program '" + program.name + "' has no kernels; export one that computes something");
+  const loops::GpuLimits limits;
+  for (const DeviceLaunch& launch : program.launches) {
+    const auto check = [&](const char* what, const auto& extents, const auto& most) {
+      for (std::size_t d = 0; d < 3; ++d) {
+        if (extents[d] >= 1 && extents[d] <= most[d]) continue;
+        throw std::invalid_argument("kernel '" + launch.symbol + "' has " + std::to_string(extents[d]) + " " + what +
+                                    " along " + "xyz"[d] + "; devices launch 1 to " + std::to_string(most[d]) +
+                                    ": split its loops in another way");
+      }
+    };
+    check("blocks", launch.grid, limits.max_grid);
+    check("threads", launch.block, limits.max_block);
+  }
 }
 
 TUNEWRIGHT_INLINE std::string launcher_header(const DeviceCode& code, const std::string& symbol,
@@ -78,17 +92,16 @@ TUNEWRIGHT_INLINE std::string launcher_header(const DeviceCode& code, const std:
     numbers += "  " + symbol + "_" + names[b] + " = " + std::to_string(b) + ",\n";
     bytes += (b == 0 ? "" : ", ") + std::to_string(code.program.buffers[b].bytes());
   }
-  std::string text(launcher_header_text);
-  replace_all(text, "@BUFFERS@", lines);
-  replace_all(text, "@NUMBERS@", numbers);
-  replace_all(text, "@COUNT@", std::to_string(code.program.buffers.size()));
-  replace_all(text, "@BYTES@", bytes);
-  replace_all(text, "@PACKING@", packing);
-  replace_all(text, "@ARCHITECTURE@", code.architecture);
-  replace_all(text, "@REMARK@", remark.empty() ? "" : ": " + c::c_comment(remark));
-  replace_all(text, "@GUARD@", "TUNEWRIGHT_LAUNCHER_" + symbol + "_H");
-  replace_all(text, "@SYMBOL@", symbol);
-  return text;
+  const std::vector<c::Fill> fills{{"BUFFERS", lines},
+                                   {"NUMBERS", numbers},
+                                   {"COUNT", std::to_string(code.program.buffers.size())},
+                                   {"BYTES", bytes},
+                                   {"PACKING", packing},
+                                   {"ARCHITECTURE", code.architecture},
+                                   {"REMARK", remark.empty() ? "" : ": " + c::c_comment(remark)},
+                                   {"GUARD", "TUNEWRIGHT_LAUNCHER_" + symbol + "_H"},
+                                   {"SYMBOL", symbol}};
+  return c::filled(launcher_header_text, fills);
 }
 
 TUNEWRIGHT_INLINE std::string launcher_source(const DeviceCode& code, const std::string& symbol) {
@@ -112,15 +125,11 @@ TUNEWRIGHT_INLINE std::string launcher_source(const DeviceCode& code, const std:
   std::string image;
   for (std::size_t i = 0; i < code.image->size(); ++i)
     image += (i % 20 == 0 ? "\n  " : " ") + std::to_string(static_cast<unsigned char>((*code.image)[i])) + ",";
-  std::string text(launcher_source_text);
-  replace_all(text, "@LAUNCHES@", launches);
-  replace_all(text, "@LAUNCH_COUNT@", std::to_string(code.program.launches.size()));
-  replace_all(text, "@COUNT@", std::to_string(code.program.buffers.size()));
-  replace_all(text, "@ROLES@", roles);
-  replace_all(text, "@ARCHITECTURE@", code.architecture);
-  replace_all(text, "@IMAGE@", image);
-  replace_all(text, "@SYMBOL@", symbol);
-  return text;
+  const std::vector<codegen::detail::Fill> fills{
+      {"LAUNCHES", launches}, {"COUNT", std::to_string(code.program.buffers.size())},
+      {"ROLES", roles},       {"ARCHITECTURE", code.architecture},
+      {"IMAGE", image},       {"SYMBOL", symbol}};
+  return codegen::detail::filled(launcher_source_text, fills);
 }
 
 }  // namespace tunewright::codegen::cuda
@@ -132,6 +141,7 @@ TUNEWRIGHT_INLINE ExportedDeviceCode export_device_code(const DeviceCode& code, 
                                                         std::string_view remark) {
   if (!code.image || code.image->empty())
     throw std::invalid_argument("program '" + code.program.name + "' has no machine code; export a compiled one");
+  cuda::check_launchable(code.program);
   const std::string symbol = detail::c_symbol(name);
   const bool cubin = code.format == DeviceFormat::Cubin;
   ExportedDeviceCode files{symbol, directory / (symbol + ".cu"), directory / (symbol + (cubin ? ".cubin" : ".ptx")),

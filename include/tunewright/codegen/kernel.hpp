@@ -39,8 +39,8 @@ struct Kernel {
   std::shared_ptr<const std::vector<char>> object;  ///< relocatable object file; empty for a native function
   tunewright_kernel native = nullptr;  ///< a function of this program, measured like any candidate (baselines, tests)
   unsigned threads = 1;                ///< of the target for which it was tuned
-  std::string processor;               ///< LLVM's name of the target processor; empty if unknown
-  bool uses_tile_registers = false;    ///< of AMX, which a process must request from Linux first
+  std::string processor;  ///< LLVM's name of the target processor, as in `Target::architecture`; empty if unknown
+  bool uses_tile_registers = false;  ///< of AMX, which a process must request from Linux first
 };
 
 /// Copies a whole row-major tensor into the packed layout of a kernel; elements outside the tensor become zero. `T`

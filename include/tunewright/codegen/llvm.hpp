@@ -76,7 +76,8 @@ class LlvmCompiler {
   [[nodiscard]] const Target& target() const noexcept;
 
   /// Identifies the compiler and its options, e.g. "llvm 19.1.7 cascadelake -O2"; part of the key of a measurement.
-  /// Where options beside `aggressive` are not the default, their hash follows.
+  /// If this machine hides features of the processor or shows others, as in "cascadelake,-avx512vnni", they follow its
+  /// name. Where options beside `aggressive` are not the default, their hash follows.
   [[nodiscard]] std::string identity() const;
 
  private:
@@ -175,7 +176,7 @@ TUNEWRIGHT_INLINE std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const
   if (kernel != nullptr) {
     kernel->symbol = nest.name;
     kernel->threads = target.threads;
-    kernel->processor = processor.name;
+    kernel->processor = processor.requirement();
     kernel->uses_tile_registers = emitter.uses_tile_registers();
     for (const loops::BufferId id : nest.arguments) kernel->buffers.push_back({nest.buffers[id]});
     for (const loops::BufferId id : workspace) kernel->buffers.push_back({nest.buffers[id]});
@@ -239,8 +240,9 @@ TUNEWRIGHT_INLINE std::string LlvmCompiler::identity() const {
   CompileOptions usual;
   usual.aggressive = state_->options.aggressive;
   const std::uint64_t hash = stable_hash(state_->options);
-  return "llvm " LLVM_VERSION_STRING " " + state_->processor.name + (usual.aggressive ? " -O3" : " -O2") +
-         (hash == stable_hash(usual) ? "" : ", options " + to_hex(hash));
+  const llvm_backend::Processor& processor = state_->processor;
+  return "llvm " LLVM_VERSION_STRING " " + llvm_backend::joined(processor.name, processor.deviation) +
+         (usual.aggressive ? " -O3" : " -O2") + (hash == stable_hash(usual) ? "" : ", options " + to_hex(hash));
 }
 
 }  // namespace tunewright::codegen

@@ -50,7 +50,8 @@ namespace tunewright::drafts {
 ///              where these decide, its ranking of programs of one task is random.
 ///              Printed: the paper does not print m_l0, m_l1, pu_l1 and n_l2; here they are the registers available to
 ///              a thread, the shared memory of a block, the four schedulers of a multiprocessor, and 32 bytes. P_l0,m
-///              and P_l1,m are those of the kernel, because products have no S5 and copies no S1. Memory is in bytes.
+///              is that of the kernel, because products have no S5 and copies no S1. P_l1,m is 1, because programs
+///              whose blocks need more than the shared memory do not run. Memory is in bytes.
 ///              alpha_l1, whose place the paper does not give, is where the released code has it.
 ///              Released: the code reads only the first buffer of a hash table; here all buffers are read.
 struct SymbolAnalyzer {
@@ -133,7 +134,7 @@ double SymbolAnalyzer::latency_s(const Program& nest, const Target& target, Work
   };
   if (form == Form::Printed) {
     const std::span<const GpuSymbols> symbols = w.gpu.symbols(nest);
-    printed_latencies(symbols, w.gpu.kernels(), w.device, [&](const StatementLatency& l) { add(l, Combine::Sum); });
+    printed_latencies(symbols, w.device, [&](const StatementLatency& l) { add(l, Combine::Sum); });
   } else {
     for (const ReleasedRow& row : w.gpu.released_rows(nest)) add(released_latency(row, w.device), Combine::Max);
   }

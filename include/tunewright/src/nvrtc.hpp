@@ -20,5 +20,6 @@
 #include "tunewright/measurers/nvrtc/device_task.hpp"
 #include "tunewright/measurers/nvrtc/device_zygote.hpp"
 #include "tunewright/measurers/nvrtc/driver.hpp"
+#include "tunewright/measurers/nvrtc/primary_context.hpp"
 #include "tunewright/measurers/nvrtc/workers.hpp"
 #endif

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -190,8 +193,8 @@ TEST_CASE("names are identifiers that collide with nothing") {
       contains(program.source,
                "const float* __restrict__ float_, const float* __restrict__ max_, float* __restrict__ x2_sums_of_it"));
   CHECK(contains(program.source, "for_0_1 = (int)blockIdx.x"));  // the second kernel's loop
-  for (const std::string own :
-       {"copy_async", "to_half", "floor_div", "element", "part", "Vector", "wait_for_products_but_1"})
+  for (const std::string own : {"copy_async", "to_half", "floor_div", "element", "part", "Vector",
+                                "wait_for_products_but_1", "wrapping_abs", "INFINITY", "requires", "linux"})
     CHECK(codegen::cuda::identifier(own) == own + "_");
   // Two kernels and the memory between them.
   REQUIRE(program.launches.size() == 2);
@@ -553,6 +556,204 @@ TEST_CASE("all operations of all types compute what the interpreter does") {
     graph->reduce("total", {{"i", 20}}, {{"k", 2}}, combiner, [&](auto i, auto r) { return x(2 * i[0] + r[0]); });
   comparison.add(graph, simple(graph, 4, 1, "scalar_bool"));
   comparison.check(1e-6);
+}
+
+TEST_CASE("integers of 32 and 64 bits wrap around in every operation") {
+  const auto graph_of = [](ScalarType type) {
+    auto graph = std::make_shared<ComputeGraph>();
+    const auto x = graph->input("x", {4}, type);
+    const auto y = graph->input("y", {4}, type);
+    const auto add = [&](const std::string& name, const auto& body) {
+      graph->compute(name, {{"i", 4}}, [&](auto i) { return body(x(i[0]), y(i[0])); });
+    };
+    using program::Expr;
+    add("sum", [](const Expr& a, const Expr& b) { return a + b; });
+    add("difference", [](const Expr& a, const Expr& b) { return a - b; });
+    add("product", [](const Expr& a, const Expr& b) { return a * b; });
+    add("negated", [](const Expr& a, const Expr&) { return -a; });
+    add("magnitude", [](const Expr& a, const Expr&) { return abs(a); });
+    add("quotient", [](const Expr& a, const Expr& b) { return a / b; });
+    add("by_minus_one", [&](const Expr& a, const Expr&) { return a / program::constant(-1, type); });
+    add("nested", [](const Expr& a, const Expr& b) { return a * b + (a - b) * 2; });
+    add("compared", [](const Expr& a, const Expr& b) { return max(a + b, a - b); });
+    add("shared", [](const Expr& a, const Expr& b) {
+      const Expr sum = a + b;
+      return sum - -sum;
+    });
+    return std::shared_ptr<const ComputeGraph>(graph);
+  };
+  struct Case {
+    ScalarType type;
+    Numbers arguments;  // the inputs, then the outputs
+  };
+  constexpr double least = -0x1p31, greatest = 0x1p31 - 1;
+  const std::vector<Case> cases{{ScalarType::Int32,
+                                 {{greatest, least, 65537, 0x1p30},
+                                  {1, -1, 65537, 2},
+                                  {least, greatest, 131074, 0x1p30 + 2},
+                                  {greatest - 1, least + 1, 0, 0x1p30 - 2},
+                                  {greatest, least, 131073, least},
+                                  {-greatest, least, -65537, -0x1p30},
+                                  {greatest, least, 65537, 0x1p30},
+                                  {greatest, least, 1, 0x1p29},
+                                  {-greatest, least, -65537, -0x1p30},
+                                  {greatest - 4, least + 2, 131073, -4},
+                                  {greatest - 1, greatest, 131074, 0x1p30 + 2},
+                                  {0, -2, 262148, least + 4}}},
+                                // Outputs as the nearest doubles.
+                                {ScalarType::Int64,
+                                 {{-0x1p63, 0x1p62, 0x1p62, 0x1p33},
+                                  {-1, 0x1p62, 2, 0x1p31},
+                                  {0x1p63, -0x1p63, 0x1p62, 0x1.4p33},
+                                  {-0x1p63, 0, 0x1p62, 0x1.8p32},
+                                  {-0x1p63, 0, -0x1p63, 0},
+                                  {-0x1p63, -0x1p62, -0x1p62, -0x1p33},
+                                  {-0x1p63, 0x1p62, 0x1p62, 0x1p33},
+                                  {-0x1p63, 1, 0x1p61, 4},
+                                  {-0x1p63, -0x1p62, -0x1p62, -0x1p33},
+                                  {-0x1p63, 0, -4, 0x1.8p33},
+                                  {0x1p63, 0, 0x1p62, 0x1.4p33},
+                                  {-2, 0, -0x1p63, 0x1.4p34}}}};
+  test::HostCuda host;
+  std::vector<DeviceProgram> programs;
+  for (const Case& c : cases) {
+    programs.push_back(
+        codegen::to_cuda(simple(graph_of(c.type), 4, 1, "wrapping_" + std::string(program::name(c.type)))));
+    host.add(programs.back());
+  }
+  CHECK(contains(programs[0].source, "= (int)((unsigned)x["));
+  CHECK(contains(programs[0].source, "] * y["));
+  CHECK(contains(programs[0].source, " * 2);"));  // without a conversion of each part
+  CHECK(contains(programs[0].source, "= (int)-(unsigned)x["));
+  CHECK(contains(programs[1].source, "= (long long)((unsigned long long)x["));
+  host.build();
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    const Numbers& want = cases[c].arguments;
+    Numbers got = want;
+    for (std::size_t output = 2; output < got.size(); ++output) got[output].assign(4, 7);
+    host.run(programs[c], got);
+    CAPTURE(programs[c].source);
+    for (std::size_t output = 2; output < got.size(); ++output) {
+      CAPTURE(programs[c].buffers[output].layout.name);
+      CHECK(got[output] == want[output]);
+    }
+  }
+}
+
+TEST_CASE("whole numbers that cannot overflow are computed as they are") {
+  const auto source = [](const auto& body) {
+    auto graph = std::make_shared<ComputeGraph>();
+    const auto x = graph->input("x", {40}, ScalarType::Int8);
+    graph->compute("y", {{"i", 40}}, [&](auto i) { return body(x(i[0]), index_value(i[0])); });
+    return codegen::to_cuda(simple(graph)).source;
+  };
+  using program::Expr;
+  const auto wide = [](const Expr& e) { return cast(e, ScalarType::Int32); };
+  CHECK(contains(source([&](const Expr& x, const Expr&) { return wide(x) * wide(x) + 7; }), "] + 7;"));
+  CHECK_FALSE(contains(source([&](const Expr& x, const Expr&) { return wide(x) * wide(x) + 7; }), "unsigned"));
+  CHECK_FALSE(contains(source([](const Expr&, const Expr& i) { return min(i * i, i + 3) - i; }), "unsigned"));
+  // 39^2 < 2^11: times 2^50 it is below 2^61, times 2^52 it may not be.
+  CHECK_FALSE(contains(source([](const Expr&, const Expr& i) { return i * i * 0x1p50; }), "unsigned"));
+  CHECK(contains(source([](const Expr&, const Expr& i) { return i * i * 0x1p52; }), "(unsigned long long)"));
+  // 128^4 is 2^28; the product of all is not.
+  const auto fourth = [&](const Expr& x) { return wide(x) * wide(x) * (wide(x) * wide(x)); };
+  CHECK_FALSE(contains(source([&](const Expr& x, const Expr&) { return fourth(x); }), "unsigned"));
+  CHECK(contains(source([&](const Expr& x, const Expr&) { return fourth(x) * wide(x); }), "(int)((unsigned)"));
+}
+
+TEST_CASE("sums and products of integers wrap around, in a thread and across threads") {
+  auto graph = std::make_shared<ComputeGraph>();
+  const auto x = graph->input("x", {2, 3}, ScalarType::Int32);
+  for (const auto& [combiner, name] : {std::pair{program::Combiner::Sum, "sum"}, {program::Combiner::Product, "all"}})
+    graph->reduce(name, {{"i", 2}}, {{"k", 3}}, combiner, [&](auto i, auto r) { return x(i[0], r[0]); });
+  graph->reduce("squares", {{"i", 2}}, {{"k", 3}}, program::Combiner::Sum,
+                [&](auto i, auto r) { return x(i[0], r[0]) * x(i[0], r[0]); });
+  const DeviceProgram serial = codegen::to_cuda(simple(graph, 2, 1, "serial"));
+  CHECK(contains(serial.source, "] += (unsigned)x["));
+  CHECK(contains(serial.source, "] *= (unsigned)x["));
+  // Of 32 threads of a warp, and of 48 of a block, each of which has two terms.
+  const auto across = [](std::int64_t terms, std::vector<std::int64_t> parts, const std::string& name) {
+    auto g = std::make_shared<ComputeGraph>();
+    const auto v = g->input("v", {1, terms}, ScalarType::Int32);
+    g->reduce("y", {{"i", 1}}, {{"k", terms}}, program::Combiner::Sum, [&](auto i, auto r) { return v(i[0], r[0]); });
+    ScheduleBuilder b(g);
+    const auto k = b.split(1, 1, parts);
+    b.bind(1, k.back(), LoopKind::ThreadX);
+    if (k.size() == 3) b.bind(1, k[1], LoopKind::ThreadY);
+    b.bind(1, 0, LoopKind::BlockX);
+    LoopNest nest = loops::lower(b.schedule());
+    nest.name = name;
+    return codegen::to_cuda(nest);
+  };
+  const DeviceProgram warp = across(64, {32}, "warp_of_threads"), block = across(96, {6, 8}, "block_of_threads");
+  CHECK(contains(warp.source, "+= (unsigned)__shfl_xor_sync("));
+  CHECK(contains(block.source, "group[member] += (unsigned)group[member + distance];"));
+  test::HostCuda host;
+  for (const DeviceProgram* each : {&serial, &warp, &block}) host.add(*each);
+  host.build();
+  Numbers rows{{0x1p30, 0x1p30, 3, 65537, 65537, 1}, {0, 0}, {0, 0}, {0, 0}};
+  host.run(serial, rows);
+  CHECK(rows[1] == std::vector<double>{-0x1p31 + 3, 131075});
+  CHECK(rows[2] == std::vector<double>{0, 131073});
+  CHECK(rows[3] == std::vector<double>{9, 262147});
+  Numbers lanes{std::vector<double>(64, 0x1p26 + 1), {0}};
+  host.run(warp, lanes);
+  CHECK(lanes[1][0] == 64);
+  Numbers threads{std::vector<double>(96, 44739243), {0}};  // 96 times this is 2^32 + 32
+  host.run(block, threads);
+  CHECK(threads[1][0] == 32);
+}
+
+TEST_CASE("casts to 16 bits round once, ties to even") {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::int64_t count = 12;
+  auto graph = std::make_shared<ComputeGraph>();
+  const auto d = graph->input("d", {count}, ScalarType::Float64);
+  const auto n = graph->input("n", {count}, ScalarType::Int32);
+  const auto l = graph->input("l", {count}, ScalarType::Int64);
+  const auto one = graph->input("one", {count}, ScalarType::Int64);
+  const auto add = [&](const std::string& name, const auto& body) {
+    graph->compute(name, {{"i", count}}, [&](auto i) { return body(i[0]); });
+  };
+  for (const ScalarType to : {ScalarType::Float16, ScalarType::BFloat16}) {
+    add("of_double", [&](auto i) { return cast(d(i), to); });
+    add("of_int", [&](auto i) { return cast(n(i), to); });
+    // A double does not hold all of the sums.
+    add("of_long", [&](auto i) { return cast(l(i) + one(i), to); });
+    add("of_constant", [&](auto) { return cast(program::constant(1 + 0x1p-11 + 0x1p-40, ScalarType::Float64), to); });
+  }
+  const DeviceProgram program = codegen::to_cuda(simple(graph, 4, 1, "rounded_once"));
+  test::HostCuda host(75);  // without an instruction for bfloat16
+  host.add(program);
+  host.build();
+  const double between = 1 + 0x1p-11;  // of float16
+  Numbers got{{between + 0x1p-40, between + 0x1p-10 - 0x1p-40, between, 65519.999999, 65520, -1 - 0x1p-8 - 0x1p-40,
+               0x1p-25, 0x1p-25 + 0x1p-70, nan, -infinite, 1e300, -1e-300},
+              {0x1p30 + 0x1p22 + 1, 0x1p30 + 0x1p22, -0x1p30 - 0x1p22 - 1, 65519, 65520, 257, 2049, 2051, 0x1p31 - 1,
+               -0x1p31, 0, -1},
+              {0x1p60 + 0x1p52, 0x1p60 + 0x1p52, -0x1p60 - 0x1p52, 65518, 2048, 2050, 0x1p53, -0x1p63, 0, 0, 0, 0},
+              {1, 0, -1, 1, 1, 1, 1, 0, 0, 1, -1, 2}};
+  for (int output = 0; output < 8; ++output) got.emplace_back(static_cast<std::size_t>(count), 7.0);
+  host.run(program, got);
+  const auto check = [&](std::size_t argument, const std::vector<double>& want) {
+    CAPTURE(argument);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      CAPTURE(i);
+      if (std::isnan(want[i]))
+        CHECK(std::isnan(got[argument][i]));
+      else
+        CHECK(got[argument][i] == want[i]);
+    }
+  };
+  check(4, {1 + 0x1p-10, 1 + 0x1p-10, 1, 65504, infinite, -1 - 0x1p-8, 0, 0x1p-24, nan, -infinite, infinite, 0});
+  check(5, {infinite, infinite, -infinite, 65504, infinite, 257, 2048, 2052, infinite, -infinite, 0, -1});
+  check(6, {infinite, infinite, -infinite, 65504, 2048, 2052, infinite, -infinite, 0, 1, -1, 2});
+  check(7, std::vector<double>(static_cast<std::size_t>(count), 1 + 0x1p-10));
+  check(8, {1, 1, 1, 65536, 65536, -1 - 0x1p-7, 0x1p-25, 0x1p-25, nan, -infinite, infinite, 0});
+  check(9, {0x1p30 + 0x1p23, 0x1p30, -0x1p30 - 0x1p23, 65536, 65536, 256, 2048, 2048, 0x1p31, -0x1p31, 0, -1});
+  check(10, {0x1p60 + 0x1p53, 0x1p60, -0x1p60 - 0x1p53, 65536, 2048, 2048, 0x1p53, -0x1p63, 0, 1, -1, 2});
+  check(11, std::vector<double>(static_cast<std::size_t>(count), 1.0));
 }
 
 TEST_CASE("random GPU schedules of every operator compute what unscheduled loops do") {

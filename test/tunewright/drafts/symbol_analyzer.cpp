@@ -105,9 +105,9 @@ TEST_CASE("six scheduling blocks on four units leave a quarter idle") {
   GpuSymbols s;
   s.threads_per_block = 6 * 32;
   const GpuDevice device = gpu_device(a100());
-  CHECK(penalties(s, 0, {}, device).l1_compute == 0.75);
+  CHECK(penalties(s, 0, device).l1_compute == 0.75);
   s.threads_per_block = 48;
-  CHECK(penalties(s, 0, {}, device).warp_occupancy == 0.75);
+  CHECK(penalties(s, 0, device).warp_occupancy == 0.75);
   CHECK(transaction_utilisation({.bytes = 1, .contiguous_bytes = 48}, device) == 0.75);
   CHECK(transaction_utilisation({.bytes = 1, .contiguous_bytes = 4}, device) == 0.125);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cctype>
 #include <set>
 #include <string>
@@ -11,74 +9,27 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Words that generated code must not declare: keywords, and names that it uses itself.
+/// Words that generated code must not declare: keywords, macros of compilers and of <math.h>, and names that it uses
+/// itself.
 [[nodiscard]] inline bool is_reserved(std::string_view word) {
-  static constexpr std::array words =
-      std::to_array<std::string_view>({"abs",          "alignas",       "alignof",
-                                       "and",          "and_eq",        "asm",
-                                       "auto",         "bfloat16",      "bitand",
-                                       "bitor",        "blockDim",      "blockIdx",
-                                       "bool",         "break",         "case",
-                                       "catch",        "char",          "char16_t",
-                                       "char32_t",     "class",         "compl",
-                                       "const",        "const_cast",    "constexpr",
-                                       "continue",     "decltype",      "default",
-                                       "delete",       "distance",      "do",
-                                       "double",       "double2",       "dynamic_cast",
-                                       "element",      "else",          "enum",
-                                       "erf",          "erff",          "exp",
-                                       "expf",         "explicit",      "export",
-                                       "extern",       "fabs",          "fabsf",
-                                       "false",        "float",         "float2",
-                                       "float4",       "fmax",          "fmaxf",
-                                       "fmin",         "fminf",         "for",
-                                       "friend",       "goto",          "gridDim",
-                                       "group",        "half",          "if",
-                                       "inline",       "int",           "int2",
-                                       "int4",         "lanes",         "llabs",
-                                       "log",          "logf",          "long",
-                                       "longlong2",    "max",           "member",
-                                       "min",          "mutable",       "namespace",
-                                       "new",          "noexcept",      "not",
-                                       "not_eq",       "nullptr",       "operator",
-                                       "or",           "or_eq",         "private",
-                                       "public",       "register",      "reinterpret_cast",
-                                       "return",       "shared_memory", "short",
-                                       "signed",       "sizeof",        "sqrt",
-                                       "sqrtf",        "staged",        "staging",
-                                       "static",       "static_assert", "static_cast",
-                                       "struct",       "switch",        "tanh",
-                                       "tanhf",        "template",      "this",
-                                       "thread_local", "threadIdx",     "throw",
-                                       "true",         "try",           "typedef",
-                                       "typeid",       "typename",      "union",
-                                       "unsigned",     "using",         "virtual",
-                                       "void",         "volatile",      "warp",
-                                       "warpSize",     "wchar_t",       "while",
-                                       "xor",          "xor_eq"});
-  static constexpr std::array own = std::to_array<std::string_view>({"Vector",
-                                                                     "begin_products",
-                                                                     "commit_copies",
-                                                                     "commit_products",
-                                                                     "copy_async",
-                                                                     "copy_async_if",
-                                                                     "describe_matrix",
-                                                                     "describe_swizzled_matrix",
-                                                                     "floor_div",
-                                                                     "floor_mod",
-                                                                     "part",
-                                                                     "show_stores_to_tensor_units",
-                                                                     "swizzled_1",
-                                                                     "swizzled_2",
-                                                                     "to_bfloat16",
-                                                                     "to_float",
-                                                                     "to_half",
-                                                                     "wait_for_copies",
-                                                                     "wait_for_products",
-                                                                     "wait_for_products_but_1",
-                                                                     "zero_if_nan"});
-  return std::find(words.begin(), words.end(), word) != words.end() ||
-         std::find(own.begin(), own.end(), word) != own.end();
+  static constexpr std::string_view words =
+      " INFINITY NAN NULL abs alignas alignof and and_eq asm auto bfloat16 bitand bitor blockDim blockIdx bool "
+      "break case catch char char16_t char32_t char8_t class co_await co_return co_yield compl concept const "
+      "const_cast consteval constexpr constinit continue decltype default delete distance do double double2 "
+      "dynamic_cast element else enum erf erff errno exp expf explicit export extern fabs fabsf false float "
+      "float2 float4 fmax fmaxf fmin fminf for friend goto gridDim group half if inline int int2 int4 lanes "
+      "linux log logf long longlong2 max member min mutable namespace new noexcept not not_eq nullptr operator "
+      "or or_eq private public register reinterpret_cast requires return shared_memory short signed sizeof sqrt "
+      "sqrtf staged staging static static_assert static_cast struct switch tanh tanhf template this threadIdx "
+      "thread_local throw true try typedef typeid typename union unix unsigned using virtual void volatile warp "
+      "warpSize wchar_t while xor xor_eq ";
+  static constexpr std::string_view own =
+      " Vector begin_products commit_copies commit_products copy_async copy_async_if describe_matrix "
+      "describe_swizzled_matrix floor_div floor_mod part show_stores_to_tensor_units swizzled_1 swizzled_2 "
+      "to_bfloat16 to_float to_half towards_odd wait_for_copies wait_for_products wait_for_products_but_1 "
+      "wrapping_abs wrapping_quotient zero_if_nan ";
+  const std::string whole = " " + std::string(word) + " ";
+  return words.find(whole) != std::string_view::npos || own.find(whole) != std::string_view::npos;
 }
 
 /// `text` as a C identifier: other characters become underscores, without repetitions.

@@ -61,7 +61,8 @@ class ReductionEmitter {
 
   [[nodiscard]] std::string combined(const loops::CrossThreadReduction& r, const CudaType& type,
                                      const std::string& kept, const std::string& value) {
-    return ScalarEmitter::combine(context_, r.op->combiner, type, kept, {value});
+    return ScalarEmitter::combine(context_, r.op->combiner, type, kept,
+                                  ScalarEmitter::as_term(r.op->combiner, type, {value}));
   }
 
   /// Reduces groups of `lanes` neighbours within a warp; all of them get the result.

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 
 #include "tunewright/codegen/cuda/index_emitter.hpp"
 #include "tunewright/codegen/cuda/names.hpp"
+#include "tunewright/codegen/cuda/number_helpers.hpp"
 #include "tunewright/codegen/cuda/types.hpp"
 #include "tunewright/codegen/cuda/warp_group_helpers.hpp"
 #include "tunewright/loops/device/fragments.hpp"
@@ -47,14 +50,19 @@ struct SourceContext {
   bool uses_vectors = false;
   bool copies_asynchronously = false;
   bool multiplies_by_warp_groups = false;
-  std::map<std::string, std::string> helpers{};  ///< definitions of device functions, by name
-  unsigned min_compute_capability = 0;           ///< times ten; maximum over all instructions used
+  std::map<std::string_view, std::string_view> number_helpers{};  ///< definitions, by name
+  std::map<std::string, std::string> helpers{};                   ///< definitions of other device functions, by name
+  unsigned min_compute_capability = 0;                            ///< times ten; maximum over all instructions used
 
   void require(unsigned compute_capability) noexcept {
     min_compute_capability = std::max(min_compute_capability, compute_capability);
   }
 
   /// The name of a function, whose definition the source then has.
+  [[nodiscard]] std::string helper(const NumberHelper& function) {
+    number_helpers.emplace(function.name, function.definition);
+    return std::string(function.name);
+  }
   [[nodiscard]] std::string helper(const TensorHelper& function) {
     helpers.emplace(function.name, function.definition);
     require(function.since);
@@ -156,10 +164,21 @@ class ScalarEmitter {
   }
 
   [[nodiscard]] Text value() { return evaluate(*statement_.op->body, true); }
+  /// The value for `combine`.
+  [[nodiscard]] Text term() {
+    const ExprNode& body = *statement_.op->body;
+    return computes_modular(body) && is_sum_or_product(statement_.op->combiner)
+               ? modular(body, true)
+               : as_term(statement_.op->combiner, type(body), value());
+  }
   [[nodiscard]] Text value_of(const ExprNode& node) { return evaluate(node, false); }
   [[nodiscard]] const std::vector<std::string>& declarations() const noexcept { return declarations_; }
 
-  /// `kept op= value` for the statement's combiner, in C++.
+  /// A value of a type for `combine`: of the unsigned type if sums and products must wrap around.
+  [[nodiscard]] static Text as_term(program::Combiner combiner, const CudaType& type, const Text& value) {
+    return is_sum_or_product(combiner) && !type.modular.empty() ? unsigned_of(type, value) : value;
+  }
+  /// `kept op= value` for the statement's combiner, in C++; `value` is what `term` or `as_term` gives.
   [[nodiscard]] static std::string combine(SourceContext& context, program::Combiner combiner, const CudaType& type,
                                            const std::string& kept, const Text& value) {
     using program::Combiner;
@@ -190,6 +209,75 @@ class ScalarEmitter {
   }
 
   [[nodiscard]] const CudaType& type(const ExprNode& node) { return context_.type(node.type); }
+
+  [[nodiscard]] static bool is_sum_or_product(program::Combiner combiner) {
+    return combiner == program::Combiner::Sum || combiner == program::Combiner::Product;
+  }
+  [[nodiscard]] static Text unsigned_of(const CudaType& type, const Text& value) {
+    return {"(" + std::string(type.modular) + ")" + value.in(Text::Unary), Text::Unary};
+  }
+
+  /// Whether the node is written by `modular`, because C++ leaves results beyond its type undefined. Half of what the
+  /// type holds is room for rounded bounds.
+  [[nodiscard]] bool computes_modular(const ExprNode& node) {
+    const bool arithmetic =
+        node.op == Op::Add || node.op == Op::Subtract || node.op == Op::Multiply || node.op == Op::Negate;
+    return arithmetic && !type(node).modular.empty() && exact_bound(node) > program::highest(node.type) / 2;
+  }
+  /// A bound of the magnitude of an integer, from types and from the extents of loops.
+  [[nodiscard]] double bound(const ExprNode& node) {
+    if (const auto known = bounds_.find(&node); known != bounds_.end()) return known->second;
+    const double most = std::max(program::highest(node.type), -program::lowest(node.type));
+    return bounds_[&node] = std::min(exact_bound(node), most);
+  }
+  /// The same for a result that has not wrapped around.
+  [[nodiscard]] double exact_bound(const ExprNode& node) {
+    const auto of = [&](std::size_t i) { return bound(*node.args[i]); };
+    switch (node.op) {
+      case Op::Constant: return std::fabs(node.value);
+      case Op::Index: {
+        const program::Range range = places_.at(&node).range([&](loops::Var v) { return context_.nest.range_of(v); });
+        return std::max(std::fabs(static_cast<double>(range.min)), std::fabs(static_cast<double>(range.max)));
+      }
+      case Op::Add:
+      case Op::Subtract: return of(0) + of(1);
+      case Op::Multiply: return of(0) * of(1);
+      case Op::Negate: return of(0);
+      case Op::Min:
+      case Op::Max: return std::max(of(0), of(1));
+      case Op::Select: return std::max(of(1), of(2));
+      case Op::Cast:
+        if (!program::is_float(node.args[0]->type)) return of(0);
+        [[fallthrough]];
+      default: return std::numeric_limits<double>::infinity();
+    }
+  }
+  /// Whether `evaluate` gives a variable for the node.
+  [[nodiscard]] bool is_variable(const ExprNode& node, bool always) {
+    return named_.contains(&node) || precomputed_.contains(&node) || (always && !node.args.empty() && uses_[&node] > 1);
+  }
+  /// The node as a value of the unsigned type, which wraps around. Only the leftmost operand is converted: operators
+  /// convert the other one as well.
+  [[nodiscard]] Text modular(const ExprNode& node, bool always) {
+    const auto operand_of = [&](const ExprNode& arg, bool leftmost) {
+      if (computes_modular(arg) && !is_variable(arg, always)) return modular(arg, always);
+      const Text value = evaluate(arg, always);
+      return leftmost ? unsigned_of(type(arg), value) : value;
+    };
+    const Text a = operand_of(*node.args[0], true);
+    if (node.op == Op::Negate) return negated(a);
+    const Text b = operand_of(*node.args[1], false);
+    if (node.op == Op::Multiply) return joined(a, " * ", b, Text::Product);
+    return joined(a, node.op == Op::Add ? " + " : " - ", b, Text::Sum);
+  }
+
+  [[nodiscard]] static Text negated(const Text& inner) {
+    return {"-" + (inner.text.front() == '-' ? "(" + inner.text + ")" : inner.in(Text::Unary)), Text::Unary};
+  }
+  /// Operators group from the left, and the order of floating-point operations must not change.
+  [[nodiscard]] static Text joined(const Text& a, const char* symbol, const Text& b, int precedence) {
+    return {a.in(precedence) + symbol + b.in(precedence + 1), precedence};
+  }
 
   /// Maximum and minimum that ignore a NaN operand, which is a single instruction.
   [[nodiscard]] static std::string extreme_of(bool maximum, const CudaType& type, const std::string& a,
@@ -236,9 +324,12 @@ class ScalarEmitter {
   [[nodiscard]] Text compose(const ExprNode& node, bool always) {
     const auto arg = [&](std::size_t i) -> const ExprNode& { return *node.args[i]; };
     const CudaType& own = type(node);
+    if (computes_modular(node))
+      return {"(" + std::string(own.spelling) + ")" + modular(node, always).in(Text::Unary), Text::Unary};
     switch (node.op) {
       case Op::Constant: {
-        const std::string text = context_.constant(node.value, own);
+        const std::string text =
+            context_.constant(own.emulated ? program::rounded(node.value, node.type) : node.value, own);
         const bool negative = text.front() == '-';
         if (own.emulated) return {"to_" + std::string(own.spelling) + "(" + text + ")"};
         return {text, negative ? int{Text::Unary} : int{Text::Primary}};
@@ -251,11 +342,7 @@ class ScalarEmitter {
       case Op::Load: {
         return {context_.element(context_.nest.buffer_of[node.tensor], places_.at(&node))};
       }
-      case Op::Negate: {
-        const Text inner = operand(arg(0), always);
-        return rounded(
-            {"-" + (inner.text.front() == '-' ? "(" + inner.text + ")" : inner.in(Text::Unary)), Text::Unary}, own);
-      }
+      case Op::Negate: return rounded(negated(operand(arg(0), always)), own);
       case Op::Abs: return rounded(function(own, "fabs", arg(0), always), own);
       case Op::Exp: return rounded(function(own, "exp", arg(0), always), own);
       case Op::Log: return rounded(function(own, "log", arg(0), always), own);
@@ -267,7 +354,13 @@ class ScalarEmitter {
       case Op::Add: return rounded(binary(node, " + ", Text::Sum, always), own);
       case Op::Subtract: return rounded(binary(node, " - ", Text::Sum, always), own);
       case Op::Multiply: return rounded(binary(node, " * ", Text::Product, always), own);
-      case Op::Divide: return rounded(binary(node, " / ", Text::Product, always), own);
+      case Op::Divide: {
+        // Of all quotients, only that of the least number and -1 exceeds its type.
+        const bool by_another = arg(1).op == Op::Constant && std::trunc(arg(1).value) != -1;
+        if (own.modular.empty() || by_another) return rounded(binary(node, " / ", Text::Product, always), own);
+        const std::string a = evaluate(arg(0), always).text;
+        return {context_.helper(wrapping_quotient_helper) + "(" + a + ", " + evaluate(arg(1), always).text + ")"};
+      }
       case Op::Min:
       case Op::Max: {
         const CudaType& in = own.emulated ? cuda_type(program::ScalarType::Float32) : own;
@@ -305,24 +398,26 @@ class ScalarEmitter {
     const std::string text = operand(argument, always).text;
     if (own.scalar == "float32" || own.emulated) return {name + "f(" + text + ")"};
     if (own.scalar == "float64") return {name + "(" + text + ")"};
-    if (name == "fabs") return {(own.scalar == "int64" ? "llabs(" : "abs(") + text + ")"};
+    if (name == "fabs")
+      return {(own.modular.empty() ? "abs" : context_.helper(wrapping_abs_helper)) + "(" + text + ")"};
     // Functions of integers are computed in double and truncated.
     return {"(" + std::string(own.spelling) + ")" + name + "((double)(" + text + "))", Text::Unary};
   }
 
   [[nodiscard]] Text binary(const ExprNode& node, const char* symbol, int precedence, bool always) {
     const Text a = operand(*node.args[0], always);
-    const Text b = operand(*node.args[1], always);
-    // Operators group from the left, and the order of floating-point operations must not change.
-    return {a.in(precedence) + symbol + b.in(precedence + 1), precedence};
+    return joined(a, symbol, operand(*node.args[1], always), precedence);
   }
 
   [[nodiscard]] Text cast_of(const ExprNode& from, const CudaType& to, bool always) {
     if (to.scalar == "bool") return {operand(from, always).in(Text::Equality + 1) + " != 0", Text::Equality};
     const Text value = operand(from, always);
     if (to.emulated) {
-      const bool is_float = type(from).emulated || type(from).scalar == "float32";
-      return rounded(is_float ? value : Text{"(float)" + value.in(Text::Unary), Text::Unary}, to);
+      if (type(from).emulated || from.type == program::ScalarType::Float32) return rounded(value, to);
+      const bool fits = program::holds(program::ScalarType::Float32, from.type);
+      return rounded(
+          {fits ? "(float)" + value.in(Text::Unary) : context_.helper(towards_odd_helper) + "(" + value.text + ")"},
+          to);
     }
     if (type(from).emulated && to.scalar == "float32") return value;
     const std::string type_name(to.spelling);
@@ -332,9 +427,7 @@ class ScalarEmitter {
     // double nor to 64 bits.
     std::string number = value.in(Text::Unary);
     if (from.type == program::ScalarType::Float64 || to.bytes == 8) {
-      const std::string zero_if_nan = context_.helper(
-          {"zero_if_nan", "__device__ __forceinline__ double zero_if_nan(double x) { return x == x ? x : 0.0; }\n\n"});
-      number = zero_if_nan + "(" + value.text + ")";
+      number = context_.helper(zero_if_nan_helper) + "(" + value.text + ")";
     }
     if (to.bytes == 1) {
       const std::string least = to.scalar == "int8" ? "-128" : "0", most = to.scalar == "int8" ? "127" : "255";
@@ -366,6 +459,7 @@ class ScalarEmitter {
   std::unordered_map<const ExprNode*, std::string> precomputed_;
   std::unordered_map<const ExprNode*, IndexExpr> places_;
   std::unordered_map<const ExprNode*, int> uses_;
+  std::unordered_map<const ExprNode*, double> bounds_;
   std::unordered_map<const ExprNode*, std::string> named_;
   std::vector<std::string> declarations_;
 };

@@ -91,9 +91,10 @@ class StatementEmitter {
       emit_copy(s, 1, target, scalar, substitute);
       return;
     }
-    const Text value = scalar.value();
+    const bool assigns = s.kind == loops::Statement::Kind::Assign;
+    const Text value = assigns ? scalar.value() : scalar.term();
     for (const std::string& declaration : scalar.declarations()) out_.line(declaration);
-    if (s.kind == loops::Statement::Kind::Assign) {
+    if (assigns) {
       out_.line(target + " = " + value.text + ";");
     } else {
       out_.line(

@@ -23,14 +23,17 @@ struct CudaType {
   std::string_view vector;    ///< prefix of the built-in vector types; empty: none has 16 bytes
   unsigned bytes = 4;
   bool emulated = false;  ///< stored in 16 bits, computed in float and rounded after each operation
+  /// The type in which sums, differences and products are computed, because they wrap around and C++ leaves those of
+  /// int that overflow undefined; empty: they fit what C++ computes them in.
+  std::string_view modular{};
 };
 
 inline constexpr std::array cuda_types = std::to_array<CudaType>({
     {"bool", "bool", "", 1, false},
     {"int8", "signed char", "", 1, false},
     {"uint8", "unsigned char", "", 1, false},
-    {"int32", "int", "int", 4, false},
-    {"int64", "long long", "longlong", 8, false},
+    {"int32", "int", "int", 4, false, "unsigned"},
+    {"int64", "long long", "longlong", 8, false, "unsigned long long"},
     {"float16", "half", "", 2, true},
     {"bfloat16", "bfloat16", "", 2, true},
     {"float32", "float", "float", 4, false},

@@ -6,7 +6,6 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/MDBuilder.h>
 
-#include <algorithm>
 #include <string>
 
 #include "tunewright/codegen/llvm/context.hpp"
@@ -14,27 +13,6 @@
 
 /// Creates functions of kernels.
 namespace tunewright::codegen::llvm_backend {
-
-/// What an architecture names beside the processor, as LLVM lists it: "+fp16,+dotprod" of "cortex-a76+fp16+dotprod".
-[[nodiscard]] inline std::string named_features(const std::string& architecture) {
-  std::string features;
-  for (const char c : architecture.substr(std::min(architecture.find('+'), architecture.size())))
-    features += c == '+' && !features.empty() ? ",+" : std::string(1, c);
-  return features;
-}
-
-/// The features that LLVM needs to select instructions of the target's tensor units.
-[[nodiscard]] inline std::string tensor_features(const Target& target) {
-  std::string features;
-  const auto add = [&](TensorUnit unit, const char* text) {
-    if (target.has(unit)) features += (features.empty() ? "" : ",") + std::string(text);
-  };
-  add(TensorUnit::Avx512Vnni, "+avx512vnni");
-  add(TensorUnit::Avx512Bf16, "+avx512bf16");
-  add(TensorUnit::AmxInt8, "+amx-tile,+amx-int8");
-  add(TensorUnit::AmxBf16, "+amx-tile,+amx-bf16");
-  return features;
-}
 
 /// Adds a function to the module, with the attributes for the target.
 [[nodiscard]] inline llvm::Function* add_function(EmissionContext& context, llvm::FunctionType* type,
@@ -46,11 +24,6 @@ namespace tunewright::codegen::llvm_backend {
     // LLVM splits 512-bit vectors for processors that prefer 256 bits, unless these attributes are set.
     function->addFnAttr("prefer-vector-width", "512");
     function->addFnAttr("min-legal-vector-width", "512");
-    if (const std::string units = tensor_features(context.target); !units.empty()) {
-      // The attribute takes the place of the features of the whole module.
-      const std::string named = named_features(context.target.architecture);
-      function->addFnAttr("target-features", named.empty() ? units : named + "," + units);
-    }
   }
   return function;
 }

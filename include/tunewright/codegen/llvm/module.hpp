@@ -9,6 +9,8 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <llvm/Config/llvm-config.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -62,7 +64,19 @@ inline void check(LLVMErrorRef error) {
 struct Processor {
   std::string triple;
   std::string name;
-  std::string features;  ///< in addition to those implied by the name, e.g. "+dotprod,-sve"
+  std::string features{};   ///< those that the name does not imply, and those that it lacks: "+dotprod,-sve"
+  std::string deviation{};  ///< the part of `features` by which this machine differs from the name
+
+  /// The name and what it lacks of the features, in the form of `Target::architecture`: "cortex-a55+dotprod".
+  [[nodiscard]] std::string requirement() const {
+    std::string text = name;
+    for (std::size_t at = 0; at < features.size();) {
+      const std::size_t end = std::min(features.find(',', at), features.size());
+      if (features[at] == '+') text += features.substr(at, end - at);
+      at = end + 1;
+    }
+    return text;
+  }
 };
 
 /// Target machine and optimiser for one target. Construction takes less than a millisecond; reuse it for many modules,

@@ -18,11 +18,11 @@ namespace tunewright::drafts {
   return parts / (std::ceil(parts / units) * units);
 }
 
-/// The six penalties of one statement, relative to the peak of the device.
+/// The penalties of one statement, relative to the peak of the device. That of tiles beyond the shared memory, P_l1,m,
+/// is 1 for every program that `runs_on` the device.
 struct Penalties {
   double l0_memory = 1;       ///< P_l0,m: operands beyond the registers
   double l0_compute = 1;      ///< P_l0,c: above 1; operations per operand
-  double l1_memory = 1;       ///< P_l1,m: tiles beyond the shared memory
   double l1_compute = 1;      ///< P_l1,c: warps that issue concurrently
   double warp_occupancy = 1;  ///< alpha_l1: threads of the last warp
   double l2_compute = 1;      ///< P_l2,c: blocks in the last wave
@@ -32,8 +32,7 @@ struct Penalties {
 [[nodiscard]] bool runs_on(std::span<const KernelUse> kernels, const GpuDevice& device);
 
 /// `registers` is the maximum over the statements of the kernel.
-[[nodiscard]] Penalties penalties(const GpuSymbols& s, double registers, const KernelUse& kernel,
-                                  const GpuDevice& device);
+[[nodiscard]] Penalties penalties(const GpuSymbols& s, double registers, const GpuDevice& device);
 
 /// P_l2,m: useful share of the memory transactions.
 [[nodiscard]] inline double transaction_utilisation(const DeviceTraffic& traffic, const GpuDevice& device) {
@@ -48,19 +47,18 @@ struct StatementLatency {
 /// The form printed in the paper: L_c = S8 / (T_p * prod P_c), L_m = S5 / (T_m * prod P_m). Calls `f(latency)` for
 /// every statement.
 template <class F>
-void printed_latencies(std::span<const GpuSymbols> symbols, std::span<const KernelUse> kernels, const GpuDevice& device,
-                       const F& f) {
+void printed_latencies(std::span<const GpuSymbols> symbols, const GpuDevice& device, const F& f) {
   for (const GpuSymbols& s : symbols) {
     double registers = 0;
     for (const GpuSymbols& other : symbols)
       if (other.kernel == s.kernel) registers = std::max(registers, other.registers_per_thread);
-    const Penalties p = penalties(s, registers, kernels[s.kernel], device);
+    const Penalties p = penalties(s, registers, device);
     StatementLatency latency;
     latency.compute_s =
         s.flops / (device.peak_gflops * 1e9 * p.l0_compute * p.l1_compute * p.warp_occupancy * p.l2_compute);
     for (const DeviceTraffic& traffic : s.traffic) {
-      latency.memory_s += traffic.bytes / (device.peak_gb_per_s * 1e9 * p.l0_memory * p.l1_memory *
-                                           transaction_utilisation(traffic, device));
+      latency.memory_s +=
+          traffic.bytes / (device.peak_gb_per_s * 1e9 * p.l0_memory * transaction_utilisation(traffic, device));
     }
     f(latency);
   }
@@ -82,15 +80,12 @@ TUNEWRIGHT_INLINE bool runs_on(std::span<const KernelUse> kernels, const GpuDevi
   });
 }
 
-TUNEWRIGHT_INLINE Penalties penalties(const GpuSymbols& s, double registers, const KernelUse& kernel,
-                                      const GpuDevice& device) {
+TUNEWRIGHT_INLINE Penalties penalties(const GpuSymbols& s, double registers, const GpuDevice& device) {
   Penalties p;
   double available = device.registers_per_thread;
   if (device.registers_per_block > 0) available = std::min(available, device.registers_per_block / s.threads_per_block);
   if (available > 0 && registers > 0) p.l0_memory = std::min(available / registers, 1.0);
   if (s.registers_per_thread > 0) p.l0_compute = 1 + s.instances_per_thread / s.registers_per_thread;
-  if (device.shared_memory_bytes > 0 && kernel.shared_bytes > 0)
-    p.l1_memory = std::min(device.shared_memory_bytes / kernel.shared_bytes, 1.0);
   const double warps = std::ceil(s.threads_per_block / device.warp_size);
   p.l1_compute = wave_utilisation(warps, device.sub_partitions);
   p.warp_occupancy = s.threads_per_block / (warps * device.warp_size);

@@ -25,6 +25,7 @@
 #include "tunewright/measurers/nvrtc/device_program.hpp"
 #include "tunewright/measurers/nvrtc/device_task.hpp"
 #include "tunewright/measurers/nvrtc/driver.hpp"
+#include "tunewright/measurers/nvrtc/primary_context.hpp"
 #include "tunewright/measurers/sandbox/records.hpp"
 #include "tunewright/measurers/sandbox/stopwatch.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
@@ -78,7 +79,8 @@ class DeviceChild {
   int socket_;
   std::string library_;
   int ordinal_;
-  std::unique_ptr<Driver> driver_;  // declared before what lives in it
+  std::unique_ptr<Driver> driver_;  // these two are declared before what lives in them
+  std::unique_ptr<PrimaryContext> context_;
   DeviceFacts facts_;
   std::array<CUevent, 2> events_{};
   sandbox::Mapping mapping_;
@@ -171,16 +173,11 @@ TUNEWRIGHT_INLINE void DeviceChild::start() {
   }
   CUdevice device = 0;
   driver->check((*driver)->device_get(&device, ordinal_), "opening the device");
-  CUcontext context = nullptr;
-  const CUresult retained = (*driver)->retain_context(&context, device);
-  driver->check(retained, retained == CUDA_ERROR_DEVICE_UNAVAILABLE
-                              ? "making a context; is the device for one process alone (nvidia-smi -q -d "
-                                "COMPUTE) and in use?"
-                              : "making a context");
-  driver->check((*driver)->set_context(context), "taking the context");
+  auto context = std::make_unique<PrimaryContext>(*driver, device);
   for (CUevent& event : events_) driver->check((*driver)->create_event(&event, CU_EVENT_DEFAULT), "making an event");
   facts_ = describe(*driver, device, count);
   driver_ = std::move(driver);
+  context_ = std::move(context);
   results_.emplace(*driver_);
 }
 

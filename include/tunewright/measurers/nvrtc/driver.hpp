@@ -42,6 +42,8 @@ struct DriverFunctions {
   CUresult (*device_attribute)(int* value, CUdevice_attribute attribute, CUdevice device) = nullptr;
   CUresult (*device_memory)(std::size_t* bytes, CUdevice device) = nullptr;
   CUresult (*retain_context)(CUcontext* context, CUdevice device) = nullptr;
+  CUresult (*release_context)(CUdevice device) = nullptr;
+  CUresult (*get_context)(CUcontext* context) = nullptr;
   CUresult (*set_context)(CUcontext context) = nullptr;
   CUresult (*synchronize)() = nullptr;
   CUresult (*load_module)(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
@@ -122,6 +124,8 @@ TUNEWRIGHT_INLINE Driver::Driver(const std::string& library) {
   load(functions_.device_attribute, "cuDeviceGetAttribute");
   load(functions_.device_memory, "cuDeviceTotalMem_v2");
   load(functions_.retain_context, "cuDevicePrimaryCtxRetain");
+  load(functions_.release_context, "cuDevicePrimaryCtxRelease_v2");
+  load(functions_.get_context, "cuCtxGetCurrent");
   load(functions_.set_context, "cuCtxSetCurrent");
   load(functions_.synchronize, "cuCtxSynchronize");
   load(functions_.load_module, "cuModuleLoadDataEx");
