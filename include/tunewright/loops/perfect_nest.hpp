@@ -28,7 +28,8 @@ void rebind(const LoopNest& nest, Node& node, Var from, Var to, std::int64_t beg
 
 /// Whether `node` is a loop, of at most as many iterations as a vector has lanes, around a vectorised one of as many or
 /// up to `most_transposed_squares` times as many, that copies an operand whose elements lie side by side along the
-/// former only. Code generators transpose such tiles in registers, if no guard divides them.
+/// former only, all elements being float32. Code generators transpose such tiles in registers, if no guard divides
+/// them.
 [[nodiscard]] bool transposes(const LoopNest& nest, const Node& node);
 
 /// The last node of the group that begins at `first`: an initialisation and the next loop, if that updates the same
@@ -106,12 +107,14 @@ TUNEWRIGHT_INLINE bool transposes(const LoopNest& nest, const Node& node) {
   constexpr std::int64_t most_lanes = 16;
   const std::int64_t rows = nest.variables[loops[0]->var].extent, columns = nest.variables[loops[1]->var].extent;
   if (rows > most_lanes || columns % rows != 0 || columns / rows > most_transposed_squares) return false;
-  bool across = false;
+  const auto has_floats = [&](BufferId buffer) { return nest.buffers[buffer].type == program::ScalarType::Float32; };
+  bool across = false, all_floats = has_floats(s->target);
   program::visit(s->op->body, [&](const program::ExprNode& read) {
     if (read.op != program::Op::Load || nest.buffer_of[read.tensor] == LoopNest::no_buffer) return;
+    all_floats = all_floats && has_floats(nest.buffer_of[read.tensor]);
     across = across || runs_across(load_offset(nest, *s, read), loops[0]->var, loops[1]->var);
   });
-  return across;
+  return across && all_floats;
 }
 
 TUNEWRIGHT_INLINE std::size_t last_of_group(const Body& body, std::size_t first) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,6 +38,10 @@ enum class Op : std::uint8_t {
 };
 // clang-format on
 
+[[nodiscard]] constexpr std::size_t arguments_of(Op op) noexcept {
+  return op < Op::Negate ? 0 : op < Op::Add ? 1 : op < Op::Select ? 2 : 3;
+}
+
 struct ExprNode;
 
 /// Immutable scalar expression with shared structure: the body of an operator over its axes. Cheap to copy.
@@ -63,12 +68,26 @@ struct ExprNode {
   ScalarType type = ScalarType::Float32;
   double value = 0;
   TensorId tensor = 0;
+  std::uint32_t levels = 1;  ///< those of the deepest argument and one more; `make_expr` counts them
   IndexExpr index{};
   std::vector<IndexExpr> indices{};
   std::vector<Expr> args{};
 };
 
-inline Expr make_expr(ExprNode node) { return Expr(std::make_shared<const ExprNode>(std::move(node))); }
+/// Maximum levels of an expression: what walks through one calls itself once for each, and so does its destructor.
+inline constexpr std::uint32_t most_levels = 6000;
+
+namespace detail {
+[[noreturn]] void refuse_levels(std::uint32_t levels);
+}  // namespace detail
+
+/// The node as an expression. Throws `std::invalid_argument` for more than `most_levels` levels.
+inline Expr make_expr(ExprNode node) {
+  node.levels = 1;
+  for (const Expr& arg : node.args) node.levels = std::max(node.levels, arg->levels + 1);
+  if (node.levels > most_levels) detail::refuse_levels(node.levels);
+  return Expr(std::make_shared<const ExprNode>(std::move(node)));
+}
 
 inline Expr constant(double value, ScalarType type) {
   return make_expr({.op = Op::Constant, .type = type, .value = value});
@@ -159,8 +178,6 @@ void add_to_hash(StableHash& h, const Expr& e);
 
 #if TUNEWRIGHT_DEFINES(program)
 
-#include <algorithm>
-
 namespace tunewright::program {
 
 TUNEWRIGHT_INLINE Expr cast(Expr a, ScalarType type) {
@@ -172,6 +189,12 @@ TUNEWRIGHT_INLINE Expr cast(Expr a, ScalarType type) {
 }  // namespace tunewright::program
 
 namespace tunewright::program::detail {
+
+TUNEWRIGHT_INLINE void refuse_levels(std::uint32_t levels) {
+  throw std::invalid_argument(
+      "an expression of " + std::to_string(levels) + " levels was made, and at most " + std::to_string(most_levels) +
+      " are possible; combine many terms in halves, or compute a part as an operator of its own");
+}
 
 TUNEWRIGHT_INLINE Expr unary(Op op, Expr a) {
   const ScalarType type = a->type;

@@ -20,6 +20,13 @@ namespace tunewright::program {
 /// Maximum iterations of all axes of an operator together; leaves room to count bytes and operations.
 inline constexpr std::int64_t most_iterations = std::int64_t{1} << 53;
 
+/// Maximum levels of a body, those of its indices included: its text is read by functions that call themselves.
+inline constexpr std::uint32_t most_body_levels = 1000;
+
+/// Maximum operations of a body and terms of its indices; what is shared counts as often as it occurs, because whatever
+/// walks through a body comes by as often.
+inline constexpr std::size_t most_body_terms = std::size_t{1} << 18;
+
 enum class AxisKind : std::uint8_t { Spatial, Reduction };
 
 struct Axis {
@@ -121,8 +128,7 @@ class ComputeGraph {
   }
 
   /// An operator without reduction: `body(i)` gets the spatial axes as `BodyAxes`, a span of index expressions.
-  /// Throws `std::invalid_argument` for an extent below 1, more than 2^53 iterations, a read of an unknown tensor, or
-  /// the use of an axis beyond the last.
+  /// Throws `std::invalid_argument` for the use of an axis beyond the last, and for what `add` refuses.
   template <class Body>
   Tensor compute(std::string name, std::vector<Axis> spatial, const Body& body) {
     return reduce(std::move(name), std::move(spatial), {}, Combiner::None, [&](auto i, auto) { return body(i); });
@@ -152,8 +158,21 @@ class ComputeGraph {
   }
 
   /// Adds a complete operator. Throws `std::invalid_argument` unless extents are positive with at most 2^53 iterations,
-  /// spatial axes come first, a combiner exists exactly with reduction axes, and the body reads tensors of this graph
-  /// by its own axes.
+  /// spatial axes come first, a combiner exists exactly with reduction axes, and the body has fitting types, reads
+  /// tensors of this graph by its own axes, and keeps within these limits:
+  ///
+  ///   - It has at most `most_body_levels` levels and `most_body_terms` terms.
+  ///   - A constant of an integer type is an integer of this type; one of Booleans is 0 or 1.
+  ///   - Of an index, and of the row-major number of the element that is read, the terms without their signs, each at
+  ///     its largest over the axes, add up to at most 2^53.
+  ///   - Each index is inside the tensor that it reads, at all points at which the conditions of the selects around the
+  ///     read hold. Only comparisons of indices count as conditions: those joined by `&&`, and in the branch of a
+  ///     condition that does not hold those joined by `||`. Intervals have to show it, of the axes and of the sums that
+  ///     are compared, or all values of the axes of the index if there are at most 2^16; both together within 2^24
+  ///     steps. A read for which they do not is refused, as one that only a comparison of elements prevents. A select
+  ///     by `in_bounds` of the very index is enough.
+  ///
+  /// Cost: that of a walk through the body; at most about a second for any body.
   Tensor add(Operator op);
 
   [[nodiscard]] std::size_t size() const noexcept { return operators_.size(); }
@@ -186,7 +205,149 @@ class ComputeGraph {
 
 #if TUNEWRIGHT_DEFINES(program)
 
+#include <optional>
+
+#include "tunewright/core/bounded_product.hpp"
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/number_text.hpp"
+#include "tunewright/program/index_bounds.hpp"
+
+namespace tunewright::program::detail {
+
+[[noreturn]] TUNEWRIGHT_INLINE void refuse(const Operator& op, const std::string& why) {
+  throw std::invalid_argument("operator '" + op.name + "': " + why);
+}
+
+/// Checks the body of an operator against the limits of `ComputeGraph::add`.
+class BodyCheck {
+ public:
+  BodyCheck(const ComputeGraph& graph, const Operator& op)
+      : graph_(graph), op_(op), bounds_(extents(op), most_iterations) {}
+
+  /// The tensors that the body reads, in order of first read.
+  [[nodiscard]] std::vector<TensorId> reads() {
+    if (op_.body->type != op_.type) {
+      refuse("its body is of type " + text(op_.body->type) + " and its tensor of type " + text(op_.type) +
+             "; cast the body");
+    }
+    check_levels(op_.body->levels);
+    check(op_.body, 1);
+    return std::move(reads_);
+  }
+
+ private:
+  [[nodiscard]] static std::vector<std::int64_t> extents(const Operator& op) {
+    std::vector<std::int64_t> all;
+    for (const Axis& axis : op.axes) all.push_back(axis.extent);
+    return all;
+  }
+  [[nodiscard]] static std::string text(ScalarType type) { return std::string(program::name(type)); }
+  [[noreturn]] void refuse(const std::string& why) const { detail::refuse(op_, why); }
+
+  /// `level` is that of `e` in the body, from 1.
+  void check(const Expr& e, std::uint32_t level) {
+    count_term();
+    if (e->args.size() != arguments_of(e->op)) {
+      refuse("an operation of its body has " + std::to_string(e->args.size()) + " arguments; give it " +
+             std::to_string(arguments_of(e->op)));
+    }
+    for (std::size_t a = 0; a < e->args.size(); ++a) {
+      const std::size_t outside = bounds_.depth();
+      if (e->op == Op::Select && a > 0) bounds_.enter(e->args[0], a == 1);
+      check(e->args[a], level + 1);
+      bounds_.leave(outside);
+    }
+    if (!has_fitting_types(*e)) {
+      refuse("an operation of its body that gives " + text(e->type) +
+             " has arguments of other types; cast them, and take comparisons for conditions");
+    }
+    if (e->op == Op::Constant) check_constant(*e);
+    if (e->op == Op::Index) static_cast<void>(reach(e->index, level));
+    if (e->op == Op::Load) check_load(*e, level);
+  }
+
+  void check_constant(const ExprNode& e) const {
+    if (is_number_of(e.value, e.type)) return;
+    refuse("a constant of its body is " + number_text(e.value) + ", which is no " + text(e.type) +
+           "; give a whole number that the type holds, or another type");
+  }
+
+  void check_load(const ExprNode& e, std::uint32_t level) {
+    const auto read = [&e] { return "it reads tensor " + std::to_string(e.tensor); };
+    if (e.tensor >= graph_.size()) {
+      refuse(read() + " which is not in this graph; build bodies from this graph's tensors");
+    }
+    const Operator& producer = graph_.op(e.tensor);
+    if (e.indices.size() != producer.rank()) {
+      refuse(read() + " of rank " + std::to_string(producer.rank()) + " with " + std::to_string(e.indices.size()) +
+             " indices; give one index a dimension");
+    }
+    if (e.type != producer.type) {
+      refuse(read() + " of type " + text(producer.type) + " as " + text(e.type) + "; read it as it is and cast");
+    }
+    std::int64_t distance = 1, magnitude = 0;
+    for (std::size_t d = e.indices.size(); d-- > 0;) {
+      const std::int64_t extent = producer.axes[d].extent;
+      const IndexReach found = reach(e.indices[d], level);
+      magnitude += bounded_product(found.magnitude, distance, most_iterations + 1);
+      if (magnitude > most_iterations) refuse_large(read() + " at elements whose number");
+      distance *= extent;
+      if ((found.range.min >= 0 && found.range.max < extent) || bounds_.is_inside(e.indices[d], extent)) continue;
+      const Range values = bounds_.values(e.indices[d]).value_or(found.range);
+      refuse(read() + ", '" + producer.name + "', at indices from " + std::to_string(values.min) + " to " +
+             std::to_string(values.max) + " of dimension " + std::to_string(d) + ", whose extent is " +
+             std::to_string(extent) + "; read inside of it, or select the read by in_bounds(index, " +
+             std::to_string(extent) + ")");
+    }
+    if (std::find(reads_.begin(), reads_.end(), e.tensor) == reads_.end()) reads_.push_back(e.tensor);
+  }
+
+  /// Also checks the variables of the index and its size.
+  [[nodiscard]] IndexReach reach(const IndexExpr& index, std::uint32_t level) {
+    check_index(index, level);
+    const std::optional<IndexReach> found = bounds_.reach(index);
+    if (!found) refuse_large("its body has an index that");
+    return *found;
+  }
+
+  void check_index(const IndexExpr& index, std::uint32_t level) {
+    check_levels(level);
+    for (const IndexExpr::Term& term : index.terms()) {
+      count_term();
+      if (term.kind != IndexExpr::Kind::Variable) {
+        check_index(*term.numerator, level + 1);
+      } else if (term.var >= op_.axes.size()) {
+        refuse("its body uses variable " + std::to_string(term.var) + " but it has " + std::to_string(op_.axes.size()) +
+               " axes; variables are axis numbers");
+      }
+    }
+  }
+
+  void check_levels(std::uint32_t levels) const {
+    if (levels <= most_body_levels) return;
+    refuse("its body has " + std::to_string(levels) + " levels, and at most " + std::to_string(most_body_levels) +
+           " are possible; combine many terms in halves, or compute a part as an operator of its own");
+  }
+
+  void count_term() {
+    if (++terms_ <= most_body_terms) return;
+    refuse("its body has more than " + std::to_string(most_body_terms) +
+           " terms, of which shared ones count as often as they occur; compute what repeats as an operator of its own");
+  }
+
+  [[noreturn]] void refuse_large(const std::string& what) const {
+    refuse(what + " adds up terms of more than " + std::to_string(most_iterations) +
+           " without their signs; give smaller coefficients");
+  }
+
+  const ComputeGraph& graph_;
+  const Operator& op_;
+  IndexBounds bounds_;
+  std::vector<TensorId> reads_;
+  std::size_t terms_ = 0;
+};
+
+}  // namespace tunewright::program::detail
 
 namespace tunewright::program {
 
@@ -240,66 +401,30 @@ TUNEWRIGHT_INLINE std::vector<TensorId> ComputeGraph::outputs() const {
 }
 
 TUNEWRIGHT_INLINE std::vector<TensorId> ComputeGraph::check(const Operator& op) const {
-  const auto refuse = [&op](const std::string& why) {
-    throw std::invalid_argument("operator '" + op.name + "': " + why);
-  };
   std::int64_t iterations = 1;
   for (std::size_t a = 0; a < op.axes.size(); ++a) {
     const Axis& axis = op.axes[a];
     if (axis.extent < 1) {
-      refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) + "; extents must be at least 1");
+      detail::refuse(
+          op, "axis '" + axis.name + "' has extent " + std::to_string(axis.extent) + "; extents must be at least 1");
     }
     if (axis.extent > most_iterations / iterations) {
-      refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) +
-             ", which makes more than 2^53 iterations of all axes; give smaller extents");
+      detail::refuse(op, "axis '" + axis.name + "' has extent " + std::to_string(axis.extent) +
+                             ", which makes more than 2^53 iterations of all axes; give smaller extents");
     }
     iterations *= axis.extent;
     if (axis.kind == AxisKind::Spatial && a > 0 && op.axes[a - 1].kind == AxisKind::Reduction) {
-      refuse("spatial axis '" + axis.name + "' follows a reduction axis; list spatial axes first");
+      detail::refuse(op, "spatial axis '" + axis.name + "' follows a reduction axis; list spatial axes first");
     }
   }
   if ((op.combiner != Combiner::None) != op.has_reduction()) {
-    refuse("reduction axes and a combiner go together; give both or none");
+    detail::refuse(op, "reduction axes and a combiner go together; give both or none");
   }
   if ((op.role == Role::Computed) != static_cast<bool>(op.body)) {
-    refuse(op.body ? "inputs and constants have no body; make it a computed operator"
-                   : "a computed operator needs a body");
+    detail::refuse(op, op.body ? "inputs and constants have no body; make it a computed operator"
+                               : "a computed operator needs a body");
   }
-  std::vector<TensorId> reads;
-  if (op.body.get() == nullptr) return reads;
-  const auto check_variables = [&](const IndexExpr& index) {
-    for_each_variable(index, [&](Var var) {
-      if (var >= op.axes.size()) {
-        refuse("its body uses variable " + std::to_string(var) + " but it has " + std::to_string(op.axes.size()) +
-               " axes; variables are axis numbers");
-      }
-    });
-  };
-  const auto text_of = [](ScalarType type) { return std::string(program::name(type)); };
-  if (op.body->type != op.type)
-    refuse("its body is of type " + text_of(op.body->type) + " and its tensor of type " + text_of(op.type) +
-           "; cast the body");
-  visit(op.body, [&](const ExprNode& node) {
-    if (!has_fitting_types(node))
-      refuse("an operation of its body that gives " + text_of(node.type) +
-             " has arguments of other types; cast them, and take comparisons for conditions");
-    if (node.op == Op::Index) check_variables(node.index);
-    if (node.op != Op::Load) return;
-    const std::string read = "it reads tensor " + std::to_string(node.tensor);
-    if (node.tensor >= size()) refuse(read + " which is not in this graph; build bodies from this graph's tensors");
-    const Operator& producer = this->op(node.tensor);
-    if (node.indices.size() != producer.rank()) {
-      refuse(read + " of rank " + std::to_string(producer.rank()) + " with " + std::to_string(node.indices.size()) +
-             " indices; give one index a dimension");
-    }
-    if (node.type != producer.type) {
-      refuse(read + " of type " + std::string(program::name(producer.type)) + " as " +
-             std::string(program::name(node.type)) + "; read it as it is and cast");
-    }
-    for (const IndexExpr& index : node.indices) check_variables(index);
-    if (std::find(reads.begin(), reads.end(), node.tensor) == reads.end()) reads.push_back(node.tensor);
-  });
-  return reads;
+  return op.body ? detail::BodyCheck(*this, op).reads() : std::vector<TensorId>{};
 }
 
 TUNEWRIGHT_INLINE Tensor ComputeGraph::add_source(std::string name, const std::vector<std::int64_t>& shape,

@@ -26,7 +26,7 @@
 /// `["constant","float32",0.5]`, `["index","int64",INDEX]`, `["load","float32",TENSOR,[INDEX, ..]]`, or with arguments
 /// `["add","float32",EXPRESSION,EXPRESSION]`. An index is an integer, or `[CONSTANT,TERM,..]` with terms
 /// `[COEFFICIENT,AXIS]`, `[COEFFICIENT,"quotient",INDEX,DIVISOR]` and likewise `"remainder"`. Infinite constants are
-/// written as in Python.
+/// written as in Python. Numbers of indices are from -2^31 to 2^31, all others as `ComputeGraph::add` takes them.
 namespace tunewright::program {
 
 /// One line of text, without spaces. Equal graphs give equal texts; numbers keep every bit.
@@ -55,10 +55,6 @@ inline constexpr std::array<std::string_view, 3> role_names = {"input", "constan
 inline constexpr std::array<std::string_view, 2> axis_names = {"spatial", "reduction"};
 inline constexpr std::array<std::string_view, 5> combiner_names = {"none", "sum", "product", "max", "min"};
 static_assert(op_names.size() == static_cast<std::size_t>(Op::Select) + 1);
-
-[[nodiscard]] constexpr std::size_t arguments_of(Op op) noexcept {
-  return op < Op::Negate ? 0 : op < Op::Add ? 1 : op < Op::Select ? 2 : 3;
-}
 
 class Writer {
  public:
@@ -176,7 +172,6 @@ class Reader {
 
  private:
   static constexpr std::int64_t most_factor = std::int64_t{1} << 31;
-  static constexpr int deepest = 400;  ///< levels of an expression; what is read calls itself for each
 
   template <class Enum, std::size_t N>
   Enum named(const std::array<std::string_view, N>& names, std::string_view what) {
@@ -218,12 +213,12 @@ class Reader {
     if (in_.peek() == 'n')
       in_.null();
     else
-      op.body = expression(deepest);
+      op.body = expression(most_body_levels);
     in_.expect(']');
     return op;
   }
 
-  Expr expression(int levels) {
+  Expr expression(std::uint32_t levels) {
     if (levels == 0) in_.fail("expected an expression of fewer levels");
     ExprNode e;
     in_.expect('[');
@@ -269,7 +264,7 @@ class Reader {
     });
   }
 
-  IndexExpr index(int levels) {
+  IndexExpr index(std::uint32_t levels) {
     if (levels == 0) in_.fail("expected an index of fewer levels");
     if (in_.peek() != '[') return {factor()};
     in_.expect('[');

@@ -90,6 +90,9 @@ class IndexExpr {
   /// variable occurs twice, otherwise conservative.
   [[nodiscard]] Range range(RangeOf range_of) const;
 
+  /// The range of a quotient or remainder whose numerator has the range `numerator`, without its coefficient.
+  [[nodiscard]] static Range term_range(const Term& term, Range numerator);
+
   /// The value of this expression if `value_of(var)` gives the value of each variable.
   template <class ValueOf>
   [[nodiscard]] std::int64_t evaluate(const ValueOf& value_of) const {
@@ -270,6 +273,15 @@ TUNEWRIGHT_INLINE Range IndexExpr::range(RangeOf range_of) const {
   return total;
 }
 
+TUNEWRIGHT_INLINE Range IndexExpr::term_range(const Term& term, Range numerator) {
+  const Range quotients{floor_div(numerator.min, term.divisor), floor_div(numerator.max, term.divisor)};
+  if (term.kind == Kind::Quotient) return quotients;
+  if (quotients.min == quotients.max) {
+    return {numerator.min - quotients.min * term.divisor, numerator.max - quotients.min * term.divisor};
+  }
+  return {0, term.divisor - 1};
+}
+
 TUNEWRIGHT_INLINE std::uint64_t IndexExpr::hash() const {
   StableHash h;
   h.add(constant_);
@@ -350,14 +362,7 @@ TUNEWRIGHT_INLINE void IndexExpr::rejoin() {
 }
 
 TUNEWRIGHT_INLINE Range IndexExpr::atom_range(const Term& t, RangeOf range_of) {
-  if (t.kind == Kind::Variable) return range_of(t.var);
-  const Range inner = t.numerator->range(range_of);
-  const Range quotients{floor_div(inner.min, t.divisor), floor_div(inner.max, t.divisor)};
-  if (t.kind == Kind::Quotient) return quotients;
-  if (quotients.min == quotients.max) {
-    return {inner.min - quotients.min * t.divisor, inner.max - quotients.min * t.divisor};
-  }
-  return {0, t.divisor - 1};
+  return t.kind == Kind::Variable ? range_of(t.var) : term_range(t, t.numerator->range(range_of));
 }
 
 TUNEWRIGHT_INLINE std::pair<IndexExpr, IndexExpr> IndexExpr::divide(const IndexExpr& e, std::int64_t divisor,

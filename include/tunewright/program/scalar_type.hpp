@@ -97,6 +97,11 @@ inline constexpr std::size_t scalar_type_count = 9;
   }
 }
 
+/// Whether `value` is a number of the type: any is one of a floating-point type, of others integers that it holds.
+[[nodiscard]] inline bool is_number_of(double value, ScalarType type) noexcept {
+  return is_float(type) || (std::trunc(value) == value && value >= lowest(type) && value <= highest(type));
+}
+
 /// The result of an operation of type `type` whose exact result is `value`: floating-point types round to nearest, ties
 /// to even; integers truncate and wrap around. A double represents the values of every type, so int64 is exact up to
 /// 2^53 and does not wrap.

@@ -6,10 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -52,8 +49,7 @@ struct Access {
   bool in_bounds = true;  ///< for all values of the axes
 
   Access(const Operator& op, const ExprNode& node, std::vector<std::int64_t> tensor_shape);
-  /// The first dimension whose index is out of bounds.
-  [[nodiscard]] std::optional<std::size_t> outside(std::span<const std::int64_t> axis) const;
+  [[nodiscard]] bool is_outside(std::span<const std::int64_t> axis) const;
 };
 
 /// A scalar body as straight-line code on registers.
@@ -125,8 +121,7 @@ class Machine {
   /// Only the `tensors[id]` that the body loads are read.
   Machine(const BodyProgram& program, std::span<const Array* const> tensors);
 
-  /// Values of the body at axis[lane_axis] + 0, 1, .., count - 1 and the given other axes; `axis` is restored. Throws
-  /// `std::out_of_range` if a needed read is out of bounds.
+  /// Values of the body at axis[lane_axis] + 0, 1, .., count - 1 and the given other axes; `axis` is restored.
   const double* run(std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count);
 
  private:
@@ -160,8 +155,6 @@ class Machine {
 
   void load(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count);
 
-  [[noreturn]] void refuse(const Access& access, std::size_t dimension, std::int64_t index) const;
-
   const BodyProgram* program_;
   std::span<const Array* const> tensors_;
   std::vector<double> registers_;
@@ -194,12 +187,12 @@ TUNEWRIGHT_INLINE Access::Access(const Operator& op, const ExprNode& node, std::
   flat = AxisFunction(std::move(number), op.axes.size());
 }
 
-TUNEWRIGHT_INLINE std::optional<std::size_t> Access::outside(std::span<const std::int64_t> axis) const {
+TUNEWRIGHT_INLINE bool Access::is_outside(std::span<const std::int64_t> axis) const {
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const std::int64_t index = indices[d].at(axis);
-    if (index < 0 || index >= shape[d]) return d;
+    if (index < 0 || index >= shape[d]) return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 TUNEWRIGHT_INLINE BodyProgram::BodyProgram(const ComputeGraph& graph, const Operator& compiled) : op(&compiled) {
@@ -293,18 +286,10 @@ TUNEWRIGHT_INLINE void Machine::load(const BodyProgram::Instruction& i, std::spa
       if (!axis.empty()) axis[lane_axis] = start + static_cast<std::int64_t>(l);
       out[l] = 0;
       if (wanted && wanted[l] == 0) continue;
-      if (const auto d = access.outside(axis)) refuse(access, *d, access.indices[*d].at(axis));
       out[l] = static_cast<double>(elements[access.flat.at(axis)]);
     }
     if (!axis.empty()) axis[lane_axis] = start;
   });
-}
-
-TUNEWRIGHT_INLINE void Machine::refuse(const Access& access, std::size_t dimension, std::int64_t index) const {
-  throw std::out_of_range("operator '" + program_->op->name + "' reads tensor " + std::to_string(access.tensor) +
-                          " at index " + std::to_string(index) + " of dimension " + std::to_string(dimension) +
-                          ", which has extent " + std::to_string(access.shape[dimension]) +
-                          "; guard the read with a select");
 }
 
 }  // namespace tunewright::reference::detail

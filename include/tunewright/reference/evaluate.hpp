@@ -113,8 +113,7 @@ void check_inputs(const ComputeGraph& graph, std::span<const Array> tensors);
 /// Sums are accumulated in double and every result is rounded once, when it is stored, so that differences are errors
 /// of the kernel; operations of types narrower than float32 are rounded individually. Cost: about a nanosecond per node
 /// of the body and point of the iteration space. Determinism: independent of the number of threads. Throws
-/// `std::invalid_argument` for missing or mismatched inputs, and `std::out_of_range` for an unguarded read out of
-/// bounds.
+/// `std::invalid_argument` for missing or mismatched inputs.
 [[nodiscard]] Tensors evaluate(const ComputeGraph& graph, Tensors tensors, const EvaluateOptions& options = {});
 
 }  // namespace tunewright::reference

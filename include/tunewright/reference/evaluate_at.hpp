@@ -177,7 +177,7 @@ TUNEWRIGHT_INLINE void Demand::trace(const program::Operator& op, const Access& 
     }
     for (std::size_t turn = 0; turn <= used.size();) {
       // A read out of bounds is one that a select prevents.
-      if (access.in_bounds || !access.outside(axis)) wanted[static_cast<std::size_t>(access.flat.at(axis))] = 1;
+      if (access.in_bounds || !access.is_outside(axis)) wanted[static_cast<std::size_t>(access.flat.at(axis))] = 1;
       for (turn = 0; turn < used.size(); ++turn) {
         if (++axis[used[turn]] < op.axes[used[turn]].extent) break;
         axis[used[turn]] = 0;

@@ -120,6 +120,10 @@ inline constexpr std::size_t max_origins = 256;
 /// it; each substitution may multiply it.
 inline constexpr std::size_t max_body = std::size_t{1} << 12;
 
+/// Maximum levels of a body that steps make: bodies that are then inlined into it have at most one level a term.
+inline constexpr std::size_t max_body_levels = program::most_levels - max_body;
+static_assert(max_body_levels > program::most_body_levels);
+
 /// Maximum letters of the name of an axis that is made of an iterator.
 inline constexpr std::size_t max_name = std::size_t{1} << 14;
 

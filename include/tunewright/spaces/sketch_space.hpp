@@ -156,15 +156,18 @@ TUNEWRIGHT_INLINE void require_program(const Task& task) {
 }
 
 TUNEWRIGHT_INLINE const std::vector<schedule::Schedule>& Cache::of(const Task& task, SchedulesOf generate) {
-  const std::lock_guard lock(mutex_);
-  std::vector<schedule::Schedule>& known = by_workload_[{task.workload_hash, stable_hash(task.target)}];
-  if (known.empty()) {
-    require_program(task);
-    known = generate(task);
-    if (known.empty())
-      throw std::invalid_argument("the search space of task '" + task.name + "' is empty: no sketch could be derived");
+  const std::pair key{task.workload_hash, stable_hash(task.target)};
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = by_workload_.find(key); known != by_workload_.end()) return known->second;
   }
-  return known;
+  // Other tasks need not wait for this one. Threads that come for the same one at once derive the same.
+  require_program(task);
+  std::vector<schedule::Schedule> generated = generate(task);
+  if (generated.empty())
+    throw std::invalid_argument("the search space of task '" + task.name + "' is empty: no sketch could be derived");
+  const std::lock_guard lock(mutex_);
+  return by_workload_.try_emplace(key, std::move(generated)).first->second;
 }
 
 /// `utilisation` of a schedule. `summary` may be null.

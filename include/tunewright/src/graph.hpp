@@ -19,6 +19,7 @@
 #include "tunewright/program/expr.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/graph_json.hpp"
+#include "tunewright/program/index_bounds.hpp"
 #include "tunewright/program/index_expr.hpp"
 #include "tunewright/program/merge_axes.hpp"
 #include "tunewright/program/operators/attention.hpp"

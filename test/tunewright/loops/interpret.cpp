@@ -43,12 +43,14 @@ TEST_CASE("float32 is rounded after every operation, and a select does not evalu
 
 TEST_CASE("accesses outside a window are errors that name the operator, the tensor and the loops") {
   program::ComputeGraph g;
-  const auto x = g.input("x", {3});
+  const auto x = g.input("x", {4});
   g.compute("y", {{"i", 3}}, [&](auto i) { return x(i[0] + 1); });
+  loops::LoopNest nest = test::plain_nest(g);
+  nest.buffers[nest.buffer_of[x.id]].shape = {3};
   std::vector<std::vector<double>> arguments{{1, 2, 3}, std::vector<double>(3)};
   std::string message;
   try {
-    loops::interpret(test::plain_nest(g), arguments);
+    loops::interpret(nest, arguments);
   } catch (const loops::InterpretError& e) {
     message = e.what();
   }

@@ -180,16 +180,6 @@ TEST_CASE("the branch of a select that is not taken is not read, nested ones inc
   CHECK(to_xtensor<float>(all[y.id]) == xt::xarray<float>({1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400}));
 }
 
-TEST_CASE("an unguarded read outside of a tensor is an error that says where") {
-  ComputeGraph graph;
-  const Tensor x = graph.input("x", {2, 4});
-  graph.compute("y", {{"i", 4}}, [&](auto a) { return x(0, a[0] + 1); });
-  CHECK_THROWS_WITH_AS((void)evaluate(graph, random_inputs(graph, Rng(1))),
-                       "operator 'y' reads tensor 0 at index 4 of dimension 1, which has extent 4; guard the "
-                       "read with a select",
-                       std::out_of_range);
-}
-
 TEST_CASE("quotients and remainders in accesses, on rows longer than a block") {
   ComputeGraph graph;
   const Tensor x = graph.input("x", {700});

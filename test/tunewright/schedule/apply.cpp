@@ -12,6 +12,7 @@
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/schedule/schedule.hpp"
 
 namespace {
 
@@ -385,4 +386,23 @@ TEST_CASE("padding: axes in multiples, operands with zeros beyond what they had"
   CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Split{5, 0, {4}},
                Pad{4, {16, 16, 16}}}) == "already_scheduled");
   CHECK(fault({Pad{3, {16, 16}}}) == "unsupported");  // no sum of products, and an output
+}
+
+TEST_CASE("padding again and again is refused before expressions get too deep") {
+  // An odd extent is padded to twos, an even one to the least number that does not divide it: rows grow by few a step.
+  std::vector<Step> steps{CacheWrite{2, Scope::Accumulator}, CacheRead{0, 4, Scope::Shared},
+                          CacheRead{1, 4, Scope::Shared}};
+  std::int64_t rows = 12;
+  const auto grow = [&](std::size_t times) {
+    for (std::size_t n = 0; n < times; ++n) {
+      std::int64_t multiple = 2;
+      while (rows % multiple == 0) ++multiple;
+      rows = (rows / multiple + 1) * multiple;
+      steps.push_back(Pad{4, {multiple, 1, 1}});
+    }
+  };
+  grow(100);
+  CHECK(fault(steps) == "nothing was thrown");
+  grow(2000);
+  CHECK(fault(steps) == "unsupported");
 }

@@ -110,6 +110,14 @@ TEST_CASE("what a register tile takes and saves") {
   CHECK(decisions::busy_share(steps, 2, avx2()) == doctest::Approx(8.0 / (8 * 8 + 2)));  // one sum: waits for itself
 }
 
+TEST_CASE("tiles of any number of axes of rows are estimated") {
+  // Each axis has two tiles of two rows and one of one: 2^60 kinds of tiles.
+  const std::vector<Step> steps(60, Split{2, 0, {2}, 5, 64, LoopKind::Unrolled});
+  const double busy = decisions::busy_share(steps, 2, avx2());
+  CHECK(busy > 0);
+  CHECK(busy <= 1);
+}
+
 TEST_CASE("draws favour tiles that load few operands and stay in registers, and operands that are not copied") {
   const schedule::ComputeLocation copy{4,
                                        {{schedule::Location::Kind::Inline, 0, 0},

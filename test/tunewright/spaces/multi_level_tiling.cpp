@@ -763,3 +763,60 @@ TEST_CASE("a chain of costly operators has as many sketches as the last of them 
 }
 
 }  // namespace
+
+namespace {
+
+/// Convolutions with padding, one behind the other.
+Task padded_convolutions(int number) {
+  return task_of([=](auto& g) {
+    program::Tensor x = g.input("x", {1, 8, 8, 8});
+    for (int n = 0; n < number; ++n) x = ops::conv2d(g, x, g.constant("k", {3, 3, 8, 8}), {.padding = 1});
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a program of one or two convolutions has all combinations of their sketches") {
+  const MultiLevelTiling space;
+  CHECK(space.sketches(padded_convolutions(1)).size() == 6);
+  CHECK(space.sketches(padded_convolutions(2)).size() == 36);
+}
+
+TEST_CASE("of a program with too many sketches some are drawn, in which every alternative occurs") {
+  const Task task = padded_convolutions(5);  // 6^5 sketches
+  const MultiLevelTiling space;
+  const std::vector<schedule::Schedule>& sketches = space.sketches(task);
+  CHECK(sketches.size() == 512);
+  CHECK(sketches == MultiLevelTiling{}.sketches(task));
+  std::set<std::uint64_t> hashes;
+  for (const schedule::Schedule& sketch : sketches) hashes.insert(schedule::stable_hash(sketch.steps));
+  CHECK(hashes.size() == sketches.size());
+  // Each padding is inlined in half of them, and each convolution written through a tile in about two thirds.
+  for (program::TensorId id = 0; id < task.graph->size(); ++id) {
+    if (task.graph->op(id).role != program::Role::Computed) continue;
+    const bool is_padding = !task.graph->op(id).has_reduction();
+    std::size_t with = 0;
+    for (const schedule::Schedule& sketch : sketches) {
+      with += std::any_of(sketch.steps.begin(), sketch.steps.end(), [&](const schedule::Step& step) {
+        if (is_padding) {
+          const auto* location = std::get_if<schedule::ComputeLocation>(&step);
+          return location != nullptr && location->stage == id &&
+                 location->choices[0].kind == schedule::Location::Kind::Inline;
+        }
+        const auto* cache = std::get_if<schedule::CacheWrite>(&step);
+        return cache != nullptr && cache->stage == id;
+      });
+    }
+    CAPTURE(id);
+    const double share = static_cast<double>(with) / static_cast<double>(sketches.size());
+    CHECK(share > (is_padding ? 0.4 : 0.2));
+    CHECK(share < (is_padding ? 0.6 : 0.8));
+  }
+  Rng rng(1);
+  CHECK(space.sample(task, rng).has_value());
+}
+
+TEST_CASE("a program whose sketches nobody could list is searched") {
+  const MultiLevelTiling space;
+  CHECK(space.sketches(padded_convolutions(10)).size() == 512);  // of 6^10
+}

@@ -152,7 +152,7 @@ TUNEWRIGHT_INLINE void require_floating_point(std::string_view who, std::string_
 }
 
 TUNEWRIGHT_INLINE void require_number_of(std::string_view who, std::string_view what, double value, const Tensor& t) {
-  if (is_float(t.type) || (std::trunc(value) == value && within_range_of(value, t.type) == value)) return;
+  if (is_number_of(value, t.type)) return;
   refuse(who, std::string(what) + " is " + number_text(value) + ", no " + std::string(name(t.type)) +
                   "; give a whole number that the type holds, or cast the input to float32 first");
 }

@@ -80,7 +80,7 @@ TUNEWRIGHT_INLINE Expr element_of_parts(std::span<const Tensor> parts, std::size
     return parts[0].at(std::move(indices));
   }
   // Few parts are compared one after the other, which finds the first ones soonest. Many are halved: a chain of them
-  // would have more levels than `graph_from_json` reads.
+  // would have more levels than a body may have.
   constexpr std::size_t few = 64;
   const std::size_t front = parts.size() > few ? parts.size() / 2 : 1;
   std::int64_t middle = begin;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <variant>
@@ -35,9 +36,7 @@ class Export {
     return static_cast<std::int32_t>(state_.stage(stage).position(iter));
   }
 
-  void before(const schedule::Split& s) {
-    steps.push_back(Split{place(s.stage), place(s.stage, s.iter), s.extent, {s.factors.begin(), s.factors.end()}});
-  }
+  void before(const schedule::Split& s);
   void before(const schedule::FollowSplit& s);
   void before(const schedule::FollowFusedSplit& s);
   void before(const schedule::Fuse& s);
@@ -77,7 +76,7 @@ class Export {
 /// Converts a schedule to the steps of a log. `to_schedule` converts them back to a schedule that lowers to the same
 /// program, except for steps without a counterpart, which are left out: packing, layouts, pipelining, padding, tensor
 /// instructions, and merged axes and orders of axes, without which later steps name other axes. Throws
-/// `schedule::ScheduleError` for a schedule that does not replay.
+/// `schedule::ScheduleError` for a schedule that does not replay, and for a factor of 2^31, which logs do not hold.
 /// Cost: that of replaying.
 [[nodiscard]] inline std::vector<Step> from_schedule(const schedule::Schedule& schedule) {
   return detail::Export(schedule).steps;
@@ -99,6 +98,20 @@ TUNEWRIGHT_INLINE Export::Export(const schedule::Schedule& schedule) : state_(sc
     schedule::apply(state_, step);
     std::visit([this](const auto& s) { after(s); }, step);
   }
+}
+
+TUNEWRIGHT_INLINE void Export::before(const schedule::Split& s) {
+  Split split{place(s.stage), place(s.stage, s.iter), s.extent, {}};
+  for (const std::int64_t factor : s.factors) {
+    if (factor > std::numeric_limits<std::int32_t>::max()) {
+      throw schedule::ScheduleError(schedule::ScheduleFault::BadFactor,
+                                    "a loop of stage '" + state_.stage(s.stage).op->name + "' is split by " +
+                                        std::to_string(factor) +
+                                        ", and lengths in logs are below 2^31; split it by several smaller factors");
+    }
+    split.lengths.push_back(static_cast<std::int32_t>(factor));
+  }
+  steps.push_back(std::move(split));
 }
 
 TUNEWRIGHT_INLINE void Export::before(const schedule::FollowSplit& s) {

@@ -221,6 +221,7 @@ inline void apply_step(State& state, const Rfactor& s) {
                                    program::constant(program::identity(op->combiner, op->type), op->type));
   }
   check_size(program::size_of(partial.body), max_body, " terms of an expression");
+  check_size(partial.body->levels, max_body_levels, " levels of an expression");
   if (partial.axes.size() == rank + 1) partial.combiner = program::Combiner::None;
 
   Operator final_op = *op;

@@ -58,6 +58,12 @@ inline void pad_operand(State& state, const Operator& reader, const Operator& pa
   if (!inside) return;
   check_iterations(larger);
   larger.body = program::select(inside, larger.body, program::constant(0, larger.type));
+  if (larger.body->levels > max_body_levels) {
+    throw ScheduleError(ScheduleFault::Unsupported,
+                        "padding of '" + larger.name + "' makes " + std::to_string(larger.body->levels) +
+                            " levels of an expression, and at most " + std::to_string(max_body_levels) +
+                            " are possible; do not pad again and again");
+  }
   operand.op = std::make_shared<const Operator>(std::move(larger));
 }
 

@@ -70,12 +70,14 @@ struct RegisterTile {
 /// A tile has A accumulators, D reduction steps and L loads per step. A core does as many loads as multiply-adds per
 /// cycle, fewer if they miss the cache; an accumulator can take part in every eighth multiply-add at most, because of
 /// two units with a latency of four cycles. Each tile initialises and stores its accumulators. The last tile along an
-/// axis of rows has the remaining rows (`loops::trim_boundaries`). `used` is the share of the lanes within the extents.
+/// axis of rows has the remaining rows (`loops::trim_boundaries`); it counts as a part of a tile where a file has so
+/// many axes of rows that tiles are of more than 1,024 kinds. `used` is the share of the lanes within the extents.
 [[nodiscard]] inline double busy_share(const std::vector<Step>& steps, program::TensorId stage, const Target& target) {
   struct Tiles {
     double count = 1;
     double rows = 1;
   };
+  constexpr std::size_t most_kinds = 1024;
   double depth = 1, used = 1, points = 1, most_rows = 1;
   std::vector<Tiles> tiles{{}};
   for (const Step& step : steps) {
@@ -90,6 +92,12 @@ struct RegisterTile {
       const auto full = static_cast<double>(split->extent / inner), left = static_cast<double>(split->extent % inner);
       points *= static_cast<double>(split->extent);
       most_rows *= static_cast<double>(inner);
+      if (tiles.size() > most_kinds / 2) {
+        for (Tiles& t : tiles)
+          t = {t.count * static_cast<double>(split->extent) / static_cast<double>(inner),
+               t.rows * static_cast<double>(inner)};
+        continue;
+      }
       std::vector<Tiles> parted;
       for (const Tiles& t : tiles) {
         if (full > 0) parted.push_back({t.count * full, t.rows * static_cast<double>(inner)});

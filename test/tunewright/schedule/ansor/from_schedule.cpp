@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "tunewright/data/auto_scheduler_log/replay.hpp"
@@ -65,4 +67,20 @@ TEST_CASE("a split that follows several ones names their steps in the log") {
                                           ansor::FollowFusedSplit{1, 0, {1, 2}, 0, true}};
   CHECK(ansor::from_schedule(s.schedule()) == expected);
   CHECK(ansor::from_schedule(data::ansor::to_schedule(graph, expected)) == expected);
+}
+
+TEST_CASE("a factor that logs do not hold is refused") {
+  const auto graph = std::make_shared<program::ComputeGraph>();
+  graph->compute("y", {{"i", std::int64_t{1} << 33}}, [](auto) { return program::Expr(1.0); });
+  const auto steps = [&](std::int64_t factor) {
+    schedule::ScheduleBuilder s(graph);
+    s.split(0, 0, {factor});
+    return ansor::from_schedule(s.schedule());
+  };
+  CHECK(steps((std::int64_t{1} << 31) - 1) ==
+        std::vector<ansor::Step>{ansor::Split{0, 0, std::int64_t{1} << 33, {2147483647}}});
+  CHECK_THROWS_WITH_AS((void)steps(std::int64_t{1} << 31),
+                       "bad_factor: a loop of stage 'y' is split by 2147483648, and lengths in logs are below 2^31; "
+                       "split it by several smaller factors",
+                       schedule::ScheduleError);
 }
