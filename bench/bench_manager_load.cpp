@@ -144,7 +144,7 @@ void simulate(std::size_t worker_count, std::size_t results, std::size_t ahead, 
     remote::MeasureRequest request = compiled.requests[sent % compiled.requests.size()];
     request.number = sent++;
     const double start = processor_seconds();
-    workers[w].conversation->send(request);
+    workers[w].conversation->send(request, patience);
     const double spent = processor_seconds() - start;
     static_cast<void>(workers[w].other_end->receive(patience));
     host_seconds += spent;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -199,7 +197,7 @@ inline std::vector<IndexEntry> write_index(const std::filesystem::path& folder, 
   for (std::string line; std::getline(before, line);)
     if (fresh.count(name_in(line)) == 0) kept += line + '\n';
   // Processes that share the folder may do so at a time; readers find one of their files whole.
-  data::ReplacedFile file(written.string(), "." + std::to_string(::getpid()));
+  data::ReplacedFile file(written.string());
   file.stream() << kept << text;
   file.replace();
   return index;

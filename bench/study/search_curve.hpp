@@ -20,7 +20,7 @@ class SearchCurve {
     for (Point point; file >> point.elapsed_s >> point.latency_s;) points_.push_back(point);
   }
   void save(const std::filesystem::path& path) const {
-    data::ReplacedFile file(path.string(), ".unfinished");
+    data::ReplacedFile file(path.string());
     file.stream().precision(17);
     for (const Point& point : points_) file.stream() << point.elapsed_s << ' ' << point.latency_s << '\n';
     file.replace();

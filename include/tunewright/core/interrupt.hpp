@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <csignal>
 #include <stdexcept>
 
@@ -62,8 +63,10 @@ TUNEWRIGHT_INLINE Interrupt::~Interrupt() {
 
 TUNEWRIGHT_INLINE void Interrupt::handle(int) {
   requested_ = 1;
+  const int error = errno;  // the interrupted call may not have returned it yet
   constexpr char message[] = "\nstopping after this batch; Ctrl-C again to stop at once\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, sizeof message - 1);
+  errno = error;
 }
 
 }  // namespace tunewright

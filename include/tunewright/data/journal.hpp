@@ -90,8 +90,7 @@ class Journal {
   Journal(Journal&& other) noexcept
       : options_(std::move(other.options_)),
         described_(std::move(other.described_)),
-        fd_(std::exchange(other.fd_, -1)),
-        within_line_(other.within_line_) {}
+        fd_(std::exchange(other.fd_, -1)) {}
   Journal& operator=(Journal&&) = delete;
   ~Journal() {
     if (fd_ >= 0) ::close(fd_);
@@ -122,7 +121,8 @@ class Journal {
   }
 
  private:
-  /// Begins on a fresh line if the last one has no end: its writer was killed, or the disk was full.
+  /// Begins on a fresh line if the last one has no end: its writer, which may be another program, was killed, or the
+  /// disk was full.
   void write_all(std::string text);
 
   /// The lines of `wanted` tasks and, if there are none, some record of another task.
@@ -134,7 +134,6 @@ class Journal {
   Options options_;
   std::optional<std::set<std::uint64_t>> described_;  // tasks that the file describes, as last read
   int fd_ = -1;
-  bool within_line_ = false;  // whether the file ends within a line, of a killed writer or a failed write
 };
 
 /// The fastest valid record of `task` in a journal, if any; `space.decode(task, record->config)` restores its
@@ -145,8 +144,10 @@ class Journal {
 
 #if TUNEWRIGHT_DEFINES(journal)
 
+#include "tunewright/core/uninterrupted.hpp"
 #include "tunewright/data/journal_index.hpp"
 #include "tunewright/data/journal_index/line_head.hpp"
+#include "tunewright/data/positioned_io.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
 #include "tunewright/data/whole_journal.hpp"
@@ -235,14 +236,11 @@ TUNEWRIGHT_INLINE Journal::Journal(Options options) : options_(std::move(options
                              "' is no journal: none of its lines is a record, and it was left as it is; name "
                              "another file, or one that does not exist yet");
   }
-  fd_ = ::open(options_.path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  fd_ = uninterrupted([&] { return ::open(options_.path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644); });
   if (fd_ < 0) {
     throw std::runtime_error("cannot write journal '" + options_.path + "': " + std::strerror(errno) +
                              "; create the folder, or name a file you may write");
   }
-  const off_t size = ::lseek(fd_, 0, SEEK_END);
-  char last = '\n';
-  within_line_ = size > 0 && ::pread(fd_, &last, 1, size - 1) == 1 && last != '\n';
 }
 
 TUNEWRIGHT_INLINE void Journal::append(Record record) {
@@ -252,8 +250,7 @@ TUNEWRIGHT_INLINE void Journal::append(Record record) {
                                 record.task_name + "' has " + refused);
   }
   write_all(to_line(record) + '\n');
-  while (options_.sync_each_line && ::fdatasync(fd_) != 0) {
-    if (errno == EINTR) continue;
+  if (options_.sync_each_line && uninterrupted([&] { return ::fdatasync(fd_); }) != 0) {
     throw std::runtime_error("journal '" + options_.path + "' does not reach the disk: " + std::strerror(errno) +
                              "; name a file on a disk that works, or leave out sync_each_line");
   }
@@ -343,24 +340,25 @@ TUNEWRIGHT_INLINE bool Journal::read_by_index(const std::set<std::uint64_t>& wan
 TUNEWRIGHT_INLINE void Journal::write_all(std::string text) {
   // A file without a name, such as one in memory, may still be found where it was opened.
   struct stat own{}, there{};
-  if (::fstat(fd_, &own) == 0 && own.st_nlink == 0 &&
+  const bool is_known = ::fstat(fd_, &own) == 0;
+  if (is_known && own.st_nlink == 0 &&
       (::stat(options_.path.c_str(), &there) != 0 || there.st_ino != own.st_ino || there.st_dev != own.st_dev)) {
     throw std::runtime_error("journal '" + options_.path +
                              "' was replaced or removed while it was open; start again: the run goes on from the file "
                              "that is there now");
   }
-  if (within_line_) text.insert(0, 1, '\n');
+  char last = '\n';  // that another program may have written since
+  if (is_known && own.st_size > 0 && read_at(fd_, static_cast<std::uint64_t>(own.st_size - 1), &last, 1) &&
+      last != '\n')
+    text.insert(0, 1, '\n');
   for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = ::write(fd_, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = uninterrupted([&] { return ::write(fd_, text.data() + done, text.size() - done); });
     if (written < 0) {
-      if (done > 0) within_line_ = text[done - 1] != '\n';
       throw std::runtime_error("cannot write journal '" + options_.path + "': " + std::strerror(errno) +
                                "; free some space, then start again: everything measured so far is kept");
     }
     done += static_cast<std::size_t>(written);
   }
-  within_line_ = false;
 }
 
 TUNEWRIGHT_INLINE void Journal::warn(const JournalContents& contents) const {

@@ -26,8 +26,8 @@ struct MergeReport {
 /// The key of a record consists of its task, its candidate and the compiler with the measuring device
 /// (`Record::compiler`). Of several records with one key the one that says most is kept (`says_more`), of equals the
 /// first; records of one task stay in the order of inputs and lines. A whole last line without a newline counts. The
-/// output is written to a file with the ending `.partial`, which finally replaces `output`, and is removed after an
-/// error.
+/// output is written to a file beside `output`, which it finally replaces, and is removed after an error
+/// (`ReplacedFile`).
 ///
 /// Throws `std::invalid_argument` for no inputs, `std::runtime_error` for a file that is not a journal or is missing,
 /// if the output cannot be written, and if an input that is also the output has grown meanwhile or has lines of a newer
@@ -94,7 +94,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
     note_bad(input, bad);
   }
 
-  ReplacedFile out(output, ".partial");
+  ReplacedFile out(output);
   for (const std::uint64_t task : tasks) {
     std::optional<Task> described;
     std::vector<Record> records;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,42 +10,54 @@
 #include <filesystem>
 #include <fstream>
 #include <ios>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "tunewright/core/uninterrupted.hpp"
+
 namespace tunewright::data {
 
-/// Writes a file beside another one, which it finally replaces. Until then the other one stays as it is; if it is not
-/// replaced, what was written is removed. Of a symbolic link, the file that it leads to is replaced, since who has that
-/// one open would otherwise not notice.
+/// Writes a file beside another one, which it finally replaces and whose permissions it gets. Until then the other one
+/// stays as it is; if it is not replaced, what was written is removed. Each writer has a file of its own, the first of
+/// `PATH.unfinished.0`, `PATH.unfinished.1` and so on that is not there, so of writers at the same time the last one to
+/// end replaces what the others wrote. One that is killed leaves its file behind. Of a symbolic link, the file that it
+/// leads to is replaced, since who has that one open would otherwise not notice.
 class ReplacedFile {
  public:
-  /// Opens `path` with `ending` appended. Throws `std::runtime_error` with `path` if it cannot be written.
-  ReplacedFile(std::string path, std::string_view ending)
-      : path_(behind_links(std::move(path))),
-        unfinished_(path_ + std::string(ending)),
-        out_(unfinished_, std::ios::binary | std::ios::trunc) {
-    check();
-    is_there_ = true;
+  /// Throws `std::runtime_error` with `path` if no file can be written beside it.
+  explicit ReplacedFile(std::string path) : path_(behind_links(std::move(path))) {
+    struct stat replaced{};
+    if (::stat(path_.c_str(), &replaced) == 0) permissions_ = replaced.st_mode & 0777;
+    // Others read it no sooner than they may read the one that it replaces.
+    const mode_t mode = permissions_ ? *permissions_ | S_IRUSR | S_IWUSR : 0666;
+    int fd = -1;
+    for (unsigned number = 0; fd < 0; ++number) {
+      unfinished_ = path_ + ".unfinished." + std::to_string(number);
+      fd = uninterrupted([&] { return ::open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode); });
+      if (fd < 0 && errno != EEXIST) break;
+    }
+    is_there_ = fd >= 0;
+    if (is_there_) {
+      ::close(fd);
+      out_.open(unfinished_, std::ios::binary);
+    }
+    if (is_there_ && out_) return;
+    remove();
+    throw cannot_write();
   }
   ReplacedFile(const ReplacedFile&) = delete;
   ReplacedFile& operator=(const ReplacedFile&) = delete;
-  ~ReplacedFile() {
-    if (!is_there_) return;
-    out_.close();
-    std::error_code ignored;
-    std::filesystem::remove(unfinished_, ignored);
-  }
+  ~ReplacedFile() { remove(); }
 
   [[nodiscard]] std::ostream& stream() noexcept { return out_; }
 
   /// Throws `std::runtime_error` with the path if writing has failed.
   void check() const {
-    if (!out_) throw std::runtime_error("cannot write '" + path_ + "'; check that the folder exists and has room");
+    if (!out_) throw cannot_write();
   }
 
   /// Ends writing and waits until the file is on the disk. Throws `std::runtime_error` with the path if that fails.
@@ -53,8 +66,10 @@ class ReplacedFile {
     out_.close();
     check();
     // Otherwise a machine that crashes soon could have lost the old file and not yet have the new one.
-    const int fd = ::open(unfinished_.c_str(), O_RDONLY | O_CLOEXEC);
-    const int error = fd >= 0 && ::fsync(fd) == 0 ? 0 : errno;
+    const int fd = uninterrupted([&] { return ::open(unfinished_.c_str(), O_RDONLY | O_CLOEXEC); });
+    const bool is_done = fd >= 0 && (!permissions_ || ::fchmod(fd, *permissions_) == 0) &&
+                         uninterrupted([&] { return ::fsync(fd); }) == 0;
+    const int error = is_done ? 0 : errno;
     if (fd >= 0) ::close(fd);
     if (error != 0) throw std::runtime_error("'" + path_ + "' does not reach the disk: " + std::strerror(error));
     is_complete_ = true;
@@ -77,7 +92,20 @@ class ReplacedFile {
     return path.string();
   }
 
+  [[nodiscard]] std::runtime_error cannot_write() const {
+    return std::runtime_error("cannot write '" + path_ + "'; check that the folder exists and has room");
+  }
+
+  void remove() {
+    if (!is_there_) return;
+    out_.close();
+    std::error_code ignored;
+    std::filesystem::remove(unfinished_, ignored);
+    is_there_ = false;
+  }
+
   std::string path_, unfinished_;
+  std::optional<mode_t> permissions_;  ///< of the replaced file, if there is one
   std::ofstream out_;
   bool is_there_ = false;  ///< the unfinished file
   bool is_complete_ = false;

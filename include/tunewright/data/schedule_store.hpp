@@ -222,7 +222,7 @@ TUNEWRIGHT_INLINE void ScheduleStore::add(const std::vector<std::string>& journa
 }
 
 TUNEWRIGHT_INLINE void ScheduleStore::save(const std::string& path) const {
-  ReplacedFile file(path, ".unfinished");
+  ReplacedFile file(path);
   for (const StoredTask& stored : tasks_) {
     file.stream() << to_line(stored.task) << '\n';
     for (const Record& record : stored.records) file.stream() << to_line(record) << '\n';

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -43,16 +44,22 @@ class CompileTeam {
  public:
   using Compilers = std::vector<std::unique_ptr<Compiler>>;
 
-  /// Starts one thread per compiler, on `processors` unless that is empty.
+  /// Starts one thread per compiler, on `processors` unless that is empty, or as many as the system has. If it has
+  /// none, the caller's thread compiles all at once.
   CompileTeam(std::span<const loops::LoopNest> nests, const Compilers& compilers, std::size_t count,
               double timeout_seconds, std::span<const int> processors)
       : nests_(nests), timeout_(timeout_seconds), slots_(nests.size()) {
     for (std::size_t t = 0; t < std::min(count, nests.size()); ++t) {
-      threads_.emplace_back(
-          [this, compiler = compilers[t].get(), allowed = std::vector<int>(processors.begin(), processors.end())] {
-            keep_to(allowed);
-            work(*compiler);
-          });
+      try {
+        threads_.emplace_back(
+            [this, compiler = compilers[t].get(), allowed = std::vector<int>(processors.begin(), processors.end())] {
+              keep_to(allowed);
+              work(*compiler);
+            });
+      } catch (const std::system_error&) {
+        if (threads_.empty()) work(*compilers[t]);
+        break;
+      }
     }
   }
   ~CompileTeam() { next_ = nests_.size(); }  // each thread ends after its current nest

@@ -76,7 +76,7 @@ struct Mpi {
   unsigned compile_threads = 0;                     ///< 0: one per processor
   unsigned ahead = 3;                               ///< kernels in flight per rank, 1 to 64
   unsigned retries = 2;                             ///< per kernel, after losses
-  double connect_timeout_seconds = 60;              ///< for the ranks' first messages, and for sending one message
+  double connect_timeout_seconds = 60;              ///< for the ranks' first messages, and for sending a task
   double reply_grace_seconds = 20;                  ///< after `protocol.run_timeout_seconds`, until a rank is lost
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
 
@@ -258,7 +258,7 @@ class Batch {
         rank.silence = Seconds(0);
       }
       rank.under_way.push_back(i);
-      worker.send({i, *items_[i].kernel, m_.protocol, best_->count()});
+      worker.send({i, *items_[i].kernel, m_.protocol, best_->count()}, patience_);
     } catch (const remote::ConversationFailed& error) {
       if (rank.under_way.empty()) rank.under_way.push_back(i);
       lose(rank.number, error.what());

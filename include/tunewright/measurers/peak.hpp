@@ -92,18 +92,20 @@ inline double run(Isa isa, std::uint64_t rounds) {
 #endif
 
 /// Calls `work(thread)` on `threads` pinned threads that start together, `repeats` times; returns the seconds from the
-/// start to the end of the last thread, one value per repeat.
+/// start to the end of the last thread, one value per repeat. Throws `std::system_error` if the system has no thread
+/// for each.
 template <class Work>
 [[nodiscard]] std::vector<double> together(unsigned threads, unsigned repeats, std::span<const int> processors,
                                            const Work& work) {
   std::vector<double> seconds;
   for (unsigned repeat = 0; repeat < repeats; ++repeat) {
     std::atomic<unsigned> waiting{threads};
+    std::atomic<bool> is_incomplete{false};
     std::vector<double> begin(threads);
     std::vector<double> end(threads);
     {
       std::vector<std::jthread> team;
-      for (unsigned t = 0; t < threads; ++t) {
+      const auto start = [&](unsigned t) {
         team.emplace_back([&, t] {
           if (t < processors.size()) {
             cpu_set_t set;
@@ -116,10 +118,18 @@ template <class Work>
           };
           --waiting;
           while (waiting.load() != 0) std::this_thread::yield();
+          if (is_incomplete) return;
           begin[t] = now();
           work(t);
           end[t] = now();
         });
+      };
+      try {
+        for (unsigned t = 0; t < threads; ++t) start(t);
+      } catch (...) {
+        is_incomplete = true;
+        waiting -= threads - static_cast<unsigned>(team.size());  // those that started wait for all
+        throw;
       }
     }
     seconds.push_back(*std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end()));
@@ -144,7 +154,8 @@ inline void require(const Target& target, const PeakOptions& options) {
 ///
 /// Units:  operations per second; one multiply-add is two. Divide by 1e9 for GFLOP/s.
 /// Cost:   about `repeats` * `seconds_per_repeat`.
-/// Throws `std::invalid_argument` for a GPU, and if this machine's processor lacks the target's instructions.
+/// Throws `std::invalid_argument` for a GPU, and if this machine's processor lacks the target's instructions;
+/// `std::system_error` if the system has no thread for each of the target's.
 [[nodiscard]] inline double peak_flops_per_second(const Target& target, const PeakOptions& options = {}) {
   peak::require(target, options);
   static_cast<void>(host_target().with_isa(target.isa));
@@ -164,7 +175,8 @@ inline void require(const Target& target, const PeakOptions& options) {
   return target.threads * operations_per_thread / stats::median(seconds);
 }
 
-/// Bytes per second that the target's threads together read from memory, each from its own 128 MiB.
+/// Bytes per second that the target's threads together read from memory, each from its own 128 MiB. Throws as above,
+/// but needs no particular instructions.
 [[nodiscard]] inline double memory_read_bytes_per_second(const Target& target, const PeakOptions& options = {}) {
   peak::require(target, options);
   constexpr std::size_t words = (std::size_t{128} << 20) / sizeof(std::uint64_t);

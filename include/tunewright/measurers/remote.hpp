@@ -71,7 +71,7 @@ struct Remote {
   unsigned compile_threads = 0;                     ///< 0: one per processor
   unsigned ahead = 4;                               ///< kernels in flight, 1 to 64
   unsigned max_restarts = 8;
-  double connect_timeout_seconds = 60;  ///< for starting the command, sending one message, and an answer to a task
+  double connect_timeout_seconds = 60;  ///< for starting the command, sending a task, and the answer to it
   double reply_grace_seconds = 20;      ///< after `protocol.run_timeout_seconds`, until the worker is lost
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
 
@@ -84,8 +84,8 @@ struct Remote {
   /// Sets the best latency known for `task`, e.g. from a journal.
   void note_best(const Task& task, Seconds latency) { state->best[best_key(task, protocol)] = latency; }
 
-  /// The worker's device; starts the worker if it is not running.
-  [[nodiscard]] const remote::Device& device() const { return connected().device(); }
+  /// The device of the first worker; starts a worker if none is running. The reference lives as long as `state`.
+  [[nodiscard]] const remote::Device& device() const;
   /// The worker's machine with all its processors, as a target for tasks; restrict it with `with_threads`.
   [[nodiscard]] const Target& target() const { return device().target; }
 
@@ -152,10 +152,15 @@ TUNEWRIGHT_INLINE remote::Connection& Remote::connected() const {
                              made->device().identity() + "' after '" + state->device->identity() +
                              "'; measure each with a measurer and a journal of its own");
   }
-  state->device = made->device();
+  if (!state->device) state->device = made->device();
   state->task_key = 0;
   state->connection = std::move(made);
   return *state->connection;
+}
+
+TUNEWRIGHT_INLINE const remote::Device& Remote::device() const {
+  static_cast<void>(connected());
+  return *state->device;
 }
 
 TUNEWRIGHT_INLINE std::string Remote::lose(const std::exception& reason) const {
@@ -241,7 +246,8 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::sp
       while (!lost && under_way.size() >= ahead) receive_one();
       if (!lost) {
         try {
-          state->connection->worker().send({i, std::get<codegen::Kernel>(compiled.result), protocol, best.count()});
+          state->connection->worker().send({i, std::get<codegen::Kernel>(compiled.result), protocol, best.count()},
+                                           patience);
           under_way.push_back(i);
           continue;
         } catch (const remote::Disconnected& error) {

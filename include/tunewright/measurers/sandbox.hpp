@@ -69,6 +69,8 @@ class Sandbox {
   void start() {
     if (!worker_) start_worker();
   }
+  /// Whether the process from which others are started is running; without it, nothing more is measured.
+  [[nodiscard]] bool can_start() const noexcept { return zygote_->alive(); }
 
   /// Checks and times one kernel. `best` is the best latency so far, or zero.
   [[nodiscard]] Outcome measure(const codegen::Kernel& kernel, const Protocol& protocol, Seconds best = Seconds(0));

@@ -28,7 +28,7 @@ concept DescribedFeaturizer = requires(const F& featurizer) {
 /// written.
 template <PersistentCostModel Model, DescribedFeaturizer Featurizer>
 void save_model(const std::string& path, const Model& model, const Featurizer& featurizer) {
-  data::ReplacedFile file(path, ".unfinished");
+  data::ReplacedFile file(path);
   model.save(file.stream(), stable_hash(FeatureSchema(featurizer.schema())));
   file.replace();
 }

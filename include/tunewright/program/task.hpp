@@ -14,8 +14,8 @@
 namespace tunewright::program {
 
 /// A task with hash and operation count from `graph`. `weight` is the number of occurrences of the computation in its
-/// network. Throws `std::invalid_argument` for a missing graph, one that computes nothing, or a weight that is not
-/// positive.
+/// network. Throws `std::invalid_argument` for a missing graph, one that computes nothing, a CPU without threads, or a
+/// weight that is not positive.
 [[nodiscard]] Task make_task(std::string name, std::shared_ptr<const ComputeGraph> graph, Target target,
                              double weight = 1);
 
@@ -41,6 +41,10 @@ TUNEWRIGHT_INLINE Task make_task(std::string name, std::shared_ptr<const Compute
                                  double weight) {
   if (!graph || graph->outputs().empty()) {
     throw std::invalid_argument("task '" + name + "' computes nothing; give it a graph with at least one operator");
+  }
+  if (target.kind == DeviceKind::Cpu && target.threads == 0) {
+    throw std::invalid_argument("task '" + name + "' is for target '" + target.name +
+                                "' without threads; give the target at least 1");
   }
   if (!(weight > 0) || !std::isfinite(weight)) {
     throw std::invalid_argument("task '" + name + "' has weight " + number_text(weight) +

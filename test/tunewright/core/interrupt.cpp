@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 using namespace tunewright;
 
 namespace {
@@ -33,6 +35,18 @@ TEST_CASE("the first Ctrl-C asks for an end") {
     if (interrupt.should_stop()) ::_exit(1);
     ::raise(SIGINT);
     ::_exit(interrupt.should_stop() ? 0 : 2);
+  });
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("a Ctrl-C leaves the error of the call that it interrupts") {
+  const int status = in_child([] {
+    Interrupt interrupt;
+    ::close(STDERR_FILENO);  // so the message fails
+    errno = ENOENT;
+    ::raise(SIGINT);
+    ::_exit(errno == ENOENT && interrupt.should_stop() ? 0 : 2);
   });
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);

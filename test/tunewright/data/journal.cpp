@@ -2,9 +2,7 @@
 #include "tunewright/data/journal.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
@@ -17,6 +15,7 @@
 #include <variant>
 
 #include "support/address_space.hpp"
+#include "support/full_disk.hpp"
 #include "support/refusal.hpp"
 #include "support/small_table.hpp"
 #include "support/temporary_folder.hpp"
@@ -167,14 +166,9 @@ TEST_CASE("after a disk was full, the same writer goes on with a fresh line and 
   const std::string path = folder.file("j.jsonl");
   data::Journal journal(options(path));
   journal.append(record(toy::task(), {1, 1, 1, 1}));
-  rlimit usual{};
-  REQUIRE(::getrlimit(RLIMIT_FSIZE, &usual) == 0);
-  const auto on_full = std::signal(SIGXFSZ, SIG_IGN);
   const auto fails_after = [&](rlim_t bytes, const auto& write) {
-    const rlimit full{std::filesystem::file_size(path) + bytes, usual.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_FSIZE, &full) == 0);
+    const support::FullDisk full(std::filesystem::file_size(path) + bytes);
     CHECK_THROWS_WITH_AS(write(), doctest::Contains("free some space"), std::runtime_error);
-    REQUIRE(::setrlimit(RLIMIT_FSIZE, &usual) == 0);
   };
   fails_after(0, [&] { journal.describe(toy::task()); });
   fails_after(20, [&] { journal.append(record(toy::task(), {2, 2, 2, 2})); });
@@ -182,11 +176,28 @@ TEST_CASE("after a disk was full, the same writer goes on with a fresh line and 
   data::Journal moved(std::move(journal));
   moved.describe(toy::task());
   moved.append(record(toy::task(), {3, 3, 3, 3}));
-  std::signal(SIGXFSZ, on_full);
   const auto contents = data::read_journal(path);
   CHECK(contents.records.size() == 2);
   CHECK(contents.tasks.size() == 1);
   CHECK(contents.bad.size() == 1);
+}
+
+TEST_CASE("a writer begins on a fresh line after another that was cut short while both had the file open") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  const std::string good = data::to_line(record(toy::task(), {1, 1, 1, 1}));
+  data::Journal first(options(path)), second(options(path));
+  append_text(path, good.substr(0, 50));
+  first.append(record(toy::task(), {2, 2, 2, 2}));
+  append_text(path, good.substr(0, 50));
+  data::Journal third(options(path));
+  second.append(record(toy::task(), {3, 3, 3, 3}));
+  third.append(record(toy::task(), {4, 4, 4, 4}));  // the line that it saw has an end meanwhile
+  const auto contents = data::read_journal(path);
+  CHECK(contents.records.size() == 3);
+  CHECK(contents.bad.size() == 2);
+  CHECK(contents.lines == 5);
+  CHECK(contents.blank == 0);
 }
 
 TEST_CASE("a file that is no journal is refused and left as it is") {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/file_text.hpp"
+#include "support/full_disk.hpp"
 #include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/toy_space.hpp"
@@ -78,7 +79,7 @@ TEST_CASE("shards become one journal that has every key once, and a latency wher
   const std::vector<std::string> only = {all};
   CHECK(data::merge_journals(only, all).written == 5);
   CHECK(data::read_journal(all).records == merged.records);
-  CHECK_FALSE(std::filesystem::exists(all + ".partial"));
+  CHECK_FALSE(std::filesystem::exists(all + ".unfinished.0"));
 }
 
 TEST_CASE("a latency whose result was checked is kept rather than one whose was not") {
@@ -142,18 +143,35 @@ TEST_CASE("a last line without its newline is merged where it is whole, and coun
 TEST_CASE("an output that cannot be written is refused with its path, and nothing is left behind") {
   const support::TemporaryFolder folder;
   const std::vector<std::string> one = {folder.file("1.jsonl")};
-  write(one[0], {record_of(toy::task("a", 1), 10, 1e-3)});
+  std::vector<Record> records;
+  for (std::uint64_t key = 0; key < 200; ++key) records.push_back(record_of(toy::task("a", 1), key, 1e-3));
+  write(one[0], records);
   const auto refused = [&](const std::string& output) {
     return test::refusal<std::runtime_error>([&] { data::merge_journals(one, output); });
   };
   CHECK(refused("/no/such/folder/all.jsonl").find("cannot write '/no/such/folder/all.jsonl'") != std::string::npos);
   const std::string full = folder.file("full"), taken = folder.file("taken");
-  std::filesystem::create_symlink("/dev/full", full + ".partial");
-  CHECK(refused(full).find("cannot write '" + full + "'") != std::string::npos);
-  CHECK_FALSE(std::filesystem::exists(std::filesystem::symlink_status(full + ".partial")));
+  {
+    const support::FullDisk disk(std::filesystem::file_size(one[0]) / 2);  // the index of the input is much smaller
+    CHECK(refused(full).find("cannot write '" + full + "'") != std::string::npos);
+  }
+  CHECK_FALSE(std::filesystem::exists(full + ".unfinished.0"));
   std::filesystem::create_directories(taken + "/by a folder");
   CHECK(refused(taken).find("cannot replace '" + taken + "'") != std::string::npos);
-  CHECK_FALSE(std::filesystem::exists(taken + ".partial"));
+  CHECK_FALSE(std::filesystem::exists(taken + ".unfinished.0"));
+}
+
+TEST_CASE("an input whose name the unfinished output could have is merged and stays as it is") {
+  const support::TemporaryFolder folder;
+  const std::string all = folder.file("all.jsonl");
+  for (const char* ending : {".partial", ".unfinished.0"}) {
+    const std::vector<std::string> one = {all + ending};
+    write(one[0], {record_of(toy::task("a", 1), 10, 1e-3)});
+    const std::string before = support::file_text(one[0]);
+    CHECK(data::merge_journals(one, all).written == 1);
+    CHECK(support::file_text(one[0]) == before);
+    CHECK(data::read_journal(all).records.size() == 1);
+  }
 }
 
 TEST_CASE("a journal with lines of a newer schema is not replaced by what this library can read of it") {

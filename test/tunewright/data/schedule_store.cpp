@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "support/full_disk.hpp"
 #include "support/refusal.hpp"
 #include "support/small_table.hpp"
 #include "support/temporary_folder.hpp"
@@ -190,14 +191,16 @@ TEST_CASE("a store that cannot be written says which, and leaves nothing behind"
   CHECK(contains(refused("/no/such/folder/store"), "cannot write '/no/such/folder/store'"));
 
   const std::string full = folder.file("full"), taken = folder.file("taken");
-  std::filesystem::create_symlink("/dev/full", full + ".unfinished");
-  CHECK(contains(refused(full), "cannot write '" + full + "'"));
-  CHECK_FALSE(std::filesystem::exists(std::filesystem::symlink_status(full + ".unfinished")));
+  {
+    const support::FullDisk disk(0);
+    CHECK(contains(refused(full), "cannot write '" + full + "'"));
+  }
+  CHECK_FALSE(std::filesystem::exists(full + ".unfinished.0"));
   CHECK_FALSE(std::filesystem::exists(full));
 
   std::filesystem::create_directories(taken + "/by a folder");
   CHECK(contains(refused(taken), "cannot replace '" + taken + "'"));
-  CHECK_FALSE(std::filesystem::exists(taken + ".unfinished"));
+  CHECK_FALSE(std::filesystem::exists(taken + ".unfinished.0"));
 }
 
 TEST_CASE("a search that starts from a store measures its schedules first and goes on from them") {

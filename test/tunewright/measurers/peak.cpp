@@ -2,12 +2,16 @@
 #include "tunewright/measurers/peak.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <system_error>
 
+#include "support/address_space.hpp"
 #include "support/refusal.hpp"
 
 using namespace tunewright;
@@ -32,6 +36,24 @@ TEST_CASE("memory is slower than the clock and faster than a disk") {
                                                                {.seconds_per_repeat = 0.01, .repeats = 1});
   CHECK(bytes > 1e8);
   CHECK(bytes < 1e12);
+}
+
+TEST_CASE("threads that the system does not have are an error, which ends those that it has") {
+  if (!support::limits_address_space) {
+    MESSAGE("skipped: a sanitizer needs the address space");
+    return;
+  }
+  const auto run = [] {
+    ::alarm(60);  // ends threads that wait for the others
+    std::atomic<int> calls{0};
+    try {
+      static_cast<void>(measurers::peak::together(1000, 1, {}, [&](unsigned) { ++calls; }));
+    } catch (const std::system_error&) {
+      return calls == 0 ? 0 : 1;
+    }
+    return 3;
+  };
+  CHECK(support::status_with_room_for(rlim_t{64} << 20, run) == 0);  // for the stacks of few threads
 }
 
 TEST_CASE("what cannot be measured is refused") {

@@ -234,6 +234,16 @@ TEST_CASE("garbage among results costs the batch, and a task for another device 
   CHECK(says(test::refusal([&] { measurer.measure(task, std::vector<LoopNest>{}); }), "ahead"));
 }
 
+TEST_CASE("what is known of the device outlives the worker") {
+  Remote measurer = quick();
+  const measurers::remote::Device& device = measurer.device();
+  CHECK(&device == &*measurer.state->device);
+  const std::string identity = device.identity();
+  measurer.state->connection.reset();
+  CHECK(device.identity() == identity);
+  CHECK(&measurer.target() == &device.target);  // of the next worker
+}
+
 TEST_CASE("a worker that comes back as another device is refused, one whose system keeps some more pages is not") {
   Remote measurer = quick();
   const Task task = matmul_task(12, 20, 8, measurer.target());

@@ -165,6 +165,13 @@ TUNEWRIGHT_TEST_UNCHECKED void use_stale_workspace(void* const* buffers, const t
   add(buffers, runtime);
   out(buffers)[0] += 0 * out(buffers, 3)[0];
 }
+/// Writes 0 to the first element of the output and what the workspace holds to the others.
+template <class Element>
+TUNEWRIGHT_TEST_UNCHECKED void copy_workspace(void* const* buffers, const tunewright_runtime*) {
+  auto* const c = static_cast<Element*>(buffers[2]);
+  for (std::int64_t i = 0; i < count; ++i) c[i] = static_cast<const Element*>(buffers[3])[i % 500];
+  c[0] = Element{0};
+}
 TUNEWRIGHT_TEST_UNCHECKED void slow_add(void* const* buffers, const tunewright_runtime* runtime) {
   for (int i = 0; i < 50; ++i) add(buffers, runtime);
 }
@@ -276,7 +283,7 @@ TEST_CASE("each way to fail is its own fault, and the next kernel is measured as
   expect(forget_the_last, Fault::WrongResult, "element 999 of 1000 was never written");
   expect(one_is_wrong, Fault::WrongResult, "output 'C': element 700 is");
   expect(one_is_no_number, Fault::WrongResult, "element 3 is nan");
-  expect(use_stale_workspace, Fault::WrongResult, "element 0 is");
+  expect(use_stale_workspace, Fault::WrongResult, "element 0 of 1000 was never written, or computed from one");
 }
 
 TEST_CASE("answers that no worker gives are a fault of the kernel, and the worker is replaced") {
@@ -368,11 +375,15 @@ TEST_CASE("a worker serves many kernels") {
   CHECK(sandbox.statistics().workers_started == 2);
 }
 
-TEST_CASE("the worker's processes end with the tuner, even when that is killed") {
+TEST_CASE("the worker's processes end with the tuner, even when that is killed, with a standard input or without") {
+  bool has_input = true;
+  SUBCASE("with") {}
+  SUBCASE("without") { has_input = false; }
   int report[2];
   REQUIRE(::pipe(report) == 0);
   const pid_t tuner = ::fork();
   if (tuner == 0) {
+    if (!has_input) ::close(STDIN_FILENO);
     Sandbox sandbox;
     Sandbox another;  // holds copies of the first one's descriptors unless these were closed
     for (Sandbox* each : {&sandbox, &another}) {
@@ -429,9 +440,11 @@ TEST_CASE("a zygote that is gone is an error of measuring, not of the kernel") {
   Sandbox sandbox;
   sandbox.set_task(addition());
   CHECK(sandbox.measure(kernel(add), quick()).valid());
+  CHECK(sandbox.can_start());
   const int worker = sandbox.statistics().worker_process;
   ::kill(sandbox.statistics().zygote_process, SIGKILL);
   CHECK(gone_soon(worker));
+  CHECK_FALSE(sandbox.can_start());
   CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())), doctest::Contains("is gone"),
                        std::runtime_error);
 }
@@ -594,6 +607,28 @@ TEST_CASE("outputs may be checked at sampled elements only") {
   CHECK(failure_of(sandbox, forget_the_last).fault == Fault::WrongResult);
   data.outputs[0].points[1] = 1000;
   CHECK_THROWS_WITH_AS(sandbox.set_task(data), doctest::Contains("element 1000"), std::invalid_argument);
+}
+
+TEST_CASE("what is computed from workspace that was not written is found where no element is compared") {
+  const auto measured = [](program::ScalarType type, codegen::tunewright_kernel function) {
+    TaskData data = addition();
+    data.outputs[0].type = type;
+    data.outputs[0].points = {0};
+    data.outputs[0].values = {0};
+    Sandbox sandbox;
+    sandbox.set_task(data);
+    codegen::Kernel copying = kernel(function);
+    copying.buffers[2].layout.type = copying.buffers[3].layout.type = type;
+    return sandbox.measure(copying, quick());
+  };
+  for (const Outcome& outcome : {measured(program::ScalarType::Float16, copy_workspace<std::uint16_t>),
+                                 measured(program::ScalarType::BFloat16, copy_workspace<std::uint16_t>),
+                                 measured(program::ScalarType::Float32, copy_workspace<float>),
+                                 measured(program::ScalarType::Int32, copy_workspace<std::int32_t>)}) {
+    REQUIRE(outcome.failure() != nullptr);
+    CHECK(outcome.failure()->detail ==
+          "output 'C': element 1 of 1000 was never written, or computed from one that was not");
+  }
 }
 
 TEST_CASE("an integer must be written, and may be what the memory held before") {

@@ -199,4 +199,8 @@ TEST_CASE("tasks that compute nothing or count for nothing are refused") {
   for (const double weight : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
     CHECK_THROWS_AS((void)make_task("t", graph, {}, weight), std::invalid_argument);
   CHECK_THROWS_AS((void)make_task("t", graph, {}, -1), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)make_task("t", graph, {.name = "hand-made", .threads = 0}),
+                       "task 't' is for target 'hand-made' without threads; give the target at least 1",
+                       std::invalid_argument);
+  CHECK(make_task("t", graph, {.kind = tunewright::DeviceKind::Gpu, .threads = 0}).flops == 240);
 }

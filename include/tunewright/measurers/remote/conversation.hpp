@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,7 +19,8 @@ namespace tunewright::measurers::remote {
 /// unusable.
 class Conversation {
  public:
-  /// Waits for the worker's first message. `timeout` also limits how long sending a message may take.
+  /// Waits for the worker's first message. `timeout` also limits sending a message, and waiting for the answer to a
+  /// task.
   Conversation(FrameCarrier& carrier, Seconds timeout);
 
   [[nodiscard]] const Device& device() const noexcept { return device_; }
@@ -27,7 +29,11 @@ class Conversation {
   /// `std::invalid_argument` with the worker's message if it refuses the task.
   void set_task(const SetTask& task, std::span<const char> data);
 
-  void send(const MeasureRequest& request) { carrier_.send(FrameKind::Measure, to_bytes(request), timeout_); }
+  /// Sends a kernel, within `patience` or the time of the constructor, whichever is longer: the worker reads nothing
+  /// while a kernel runs, so `patience` is that for its result.
+  void send(const MeasureRequest& request, Seconds patience) {
+    carrier_.send(FrameKind::Measure, to_bytes(request), std::max(timeout_, patience));
+  }
   [[nodiscard]] MeasureResult receive(Seconds timeout) { return expect<MeasureResult>(FrameKind::Result, timeout); }
 
  private:
@@ -50,7 +56,6 @@ class Conversation {
 
 #if TUNEWRIGHT_DEFINES(remote)
 
-#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 

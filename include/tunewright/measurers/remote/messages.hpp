@@ -160,12 +160,12 @@ void fields(Archive& a, T& d) {
 
 // Messages with parts that are not plain members.
 void fields(FieldWriter& a, const Hello& hello);
-/// Reads only the version if it differs from this one.
+/// Reads only the version if it differs from this one. Throws `ProtocolError` for a device without threads.
 void fields(FieldReader& a, Hello& hello);
 void fields(FieldWriter& a, const MeasureRequest& request);
 void fields(FieldReader& a, MeasureRequest& request);
 void fields(FieldWriter& a, const MeasureResult& result);
-/// Throws `ProtocolError` for times that cannot be measurements.
+/// Throws `ProtocolError` for times and counts that cannot be those of measurements.
 void fields(FieldReader& a, MeasureResult& result);
 
 }  // namespace tunewright::measurers::remote
@@ -269,6 +269,7 @@ TUNEWRIGHT_INLINE void fields(FieldReader& a, Hello& hello) {
                         std::to_string(protocol_version) + "; install the same version of the library on both");
   }
   a(hello.device);
+  if (hello.device.target.threads == 0) throw ProtocolError("a device without threads");
 }
 
 TUNEWRIGHT_INLINE void fields(FieldWriter& a, const MeasureRequest& request) {
@@ -318,6 +319,10 @@ TUNEWRIGHT_INLINE void fields(FieldReader& a, MeasureResult& result) {
   a(median, deviation, timing.calls_per_repeat);
   known_enum(a, timing.stopped, 5, "reason to stop");
   a(repeats);
+  if (timing.calls_per_repeat == 0 || repeats.size() > Protocol::repeats_limit) {
+    throw ProtocolError("a result of " + std::to_string(repeats.size()) + " repeats of " +
+                        std::to_string(timing.calls_per_repeat) + " calls");
+  }
   timing.median = duration(median);
   timing.median_absolute_deviation = duration(deviation);
   for (const double repeat : repeats) timing.repeats.push_back(duration(repeat));

@@ -28,8 +28,9 @@ class Worker {
  public:
   Worker();
   /// Answers requests until the other end closes between two messages, even if an answer is due: nobody is left to be
-  /// told. Throws `ProtocolError` for messages that violate the protocol, and `Disconnected` if the connection ends
-  /// within a message.
+  /// told. A kernel that cannot be measured, such as where the system has no process or memory for it, is `Unknown`
+  /// with the reason. Throws `ProtocolError` for messages that violate the protocol, `Disconnected` if the connection
+  /// ends within a message, and `std::runtime_error` if the process that forks those for kernels is gone.
   void serve(FrameCarrier& carrier, const ServeOptions& options = {});
 
  private:
@@ -41,8 +42,7 @@ class Worker {
 /// standard input and output. Call it before the process has threads: it forks the process that runs kernels, whose
 /// output goes to standard error. The calling process stays confined (`sandbox::confine_worker`).
 ///
-/// Returns 0 if the other end closes between two messages. Throws `ProtocolError` for input that violates the protocol,
-/// and `Disconnected` if it ends within a message.
+/// Returns 0 if the other end closes between two messages. Throws as `Worker::serve` does.
 int serve(int in, int out, const ServeOptions& options = {});
 
 }  // namespace tunewright::measurers::remote
@@ -53,6 +53,7 @@ int serve(int in, int out, const ServeOptions& options = {});
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <list>
 #include <memory>
 #include <span>
@@ -174,7 +175,8 @@ class Answers {
     MeasureResult result{.number = request.number, .outcome = {}};
     try {
       result.outcome = sandbox_.measure(request.kernel, request.protocol, Seconds(request.best_seconds));
-    } catch (const std::invalid_argument& error) {
+    } catch (const std::exception& error) {
+      if (!sandbox_.can_start()) throw;
       result.outcome.result = Failure{Fault::Unknown, error.what()};
     }
     send(FrameKind::Result, to_bytes(result));

@@ -374,8 +374,8 @@ TUNEWRIGHT_INLINE void Child::allow(pid_t thread, std::span<const int> processor
 }
 
 TUNEWRIGHT_INLINE void Child::poison(const Bound& bound) const {
-  for (const Output& output : outputs_) output.memory.poison(GuardedBuffer::unwritten_output);
-  for (const GuardedBuffer& memory : bound.workspace) memory.poison(GuardedBuffer::unwritten_workspace);
+  for (const Output& output : outputs_) output.memory.poison(GuardedBuffer::unwritten);
+  for (const GuardedBuffer& memory : bound.workspace) memory.poison(GuardedBuffer::unwritten);
 }
 
 TUNEWRIGHT_INLINE void Child::check(Bound& bound) {
@@ -406,11 +406,12 @@ TUNEWRIGHT_INLINE void Child::check_integers(const Bound& bound) const {
   std::vector<std::pair<const Output*, std::vector<std::size_t>>> doubtful;
   for (const Output& output : outputs_) {
     if (program::is_float(output.expected.type)) continue;
-    std::vector<std::size_t> elements = holding(output, GuardedBuffer::unwritten_output);
+    std::vector<std::size_t> elements = holding(output, GuardedBuffer::unwritten);
     if (!elements.empty()) doubtful.emplace_back(&output, std::move(elements));
   }
   if (doubtful.empty()) return;
   for (const auto& [output, elements] : doubtful) output->memory.poison(other_poison);
+  for (const GuardedBuffer& memory : bound.workspace) memory.poison(other_poison);
   call(bound);
   for (const auto& [output, elements] : doubtful) {
     const std::vector<std::size_t> left = holding(*output, other_poison);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstddef>
@@ -54,17 +55,16 @@ class GuardedBuffer {
 
   /// Later writes trap.
   void make_read_only() const;
-  /// Fills the data with a pattern that is not a number in every floating-point type. Arithmetic propagates the pattern
-  /// but does not create it, so an element that still holds it was not written.
+  /// Fills the data with `pattern`, a part of one at the end with its first bytes.
   void poison(std::uint32_t pattern) const noexcept;
-  static constexpr std::uint32_t unwritten_output = 0xFFFFFFFF;
-  static constexpr std::uint32_t unwritten_workspace = 0xFFF0DEAD;
+  /// Is not a number in any floating-point type. Arithmetic propagates the pattern but does not create it, so an
+  /// element of an output that holds it was not written, or computed from workspace that was not.
+  static constexpr std::uint32_t unwritten = 0xFFFFFFFF;
 
   /// Offset of a damaged red-zone byte from the start of the data, if there is one.
   [[nodiscard]] std::optional<std::ptrdiff_t> damage() const noexcept;
 
  private:
-  static constexpr std::size_t page = 4096;
   static constexpr std::size_t guard = std::size_t{16} << 20;
   static constexpr int red_zone = 0xA5;
 
@@ -95,6 +95,7 @@ TUNEWRIGHT_INLINE std::array<GuardedRegion, 512>& guarded_regions() noexcept {
 }
 
 TUNEWRIGHT_INLINE GuardedBuffer::GuardedBuffer(std::string_view name, std::size_t bytes) : bytes_(bytes) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t padded = rounded_up(bytes, 64);
   accessible_ = rounded_up(padded == 0 ? 1 : padded, page);
   reserved_ = accessible_ + 2 * guard + huge_page_bytes;

@@ -15,6 +15,7 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/wire.hpp"
 #include "tunewright/program/expr.hpp"
+#include "tunewright/program/random_number.hpp"
 
 namespace tunewright::measurers {
 
@@ -54,9 +55,7 @@ struct TaskData {
   [[nodiscard]] std::size_t bytes() const noexcept;
 };
 
-/// Random contents: floating-point values uniform in [low, high), rounded to their type; int32 and int64 uniform in {0,
-/// .., 7}; 8-bit integers uniform over all values; booleans true with probability 1/2. Determinism: a function of the
-/// generator only.
+/// Random contents: `program::random_number` an element, rounded to its type. Determinism: a function of the arguments.
 [[nodiscard]] std::vector<char> random_contents(program::ScalarType type, const std::vector<std::int64_t>& shape,
                                                 Rng rng, double low = -1, double high = 1);
 
@@ -123,27 +122,22 @@ TUNEWRIGHT_INLINE std::vector<char> random_contents(program::ScalarType type, co
                                                     Rng rng, double low, double high) {
   const auto count = static_cast<std::size_t>(checked_elements(shape));
   std::vector<char> bytes(count * program::size_in_bytes(type));
-  const auto fill = [&](auto draw) {
-    using T = decltype(draw());
+  const auto fill = [&]<class T>(T) {
     for (std::size_t i = 0; i < count; ++i) {
-      const T value = draw();
+      const T value = static_cast<T>(program::random_number(type, rng, low, high));
       std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
     }
   };
   switch (type) {
-    case program::ScalarType::Float32:
-      fill([&] { return static_cast<float>(low + (high - low) * rng.uniform()); });
-      break;
-    case program::ScalarType::Float64: fill([&] { return low + (high - low) * rng.uniform(); }); break;
-    case program::ScalarType::Int32: fill([&] { return static_cast<std::int32_t>(rng.below(8)); }); break;
-    case program::ScalarType::Int64: fill([&] { return static_cast<std::int64_t>(rng.below(8)); }); break;
-    case program::ScalarType::Bool: fill([&] { return static_cast<std::uint8_t>(rng.below(2)); }); break;
-    case program::ScalarType::Float16: fill([&] { return program::Half(low + (high - low) * rng.uniform()); }); break;
-    case program::ScalarType::BFloat16:
-      fill([&] { return program::BFloat(low + (high - low) * rng.uniform()); });
-      break;
-    case program::ScalarType::Int8:
-    case program::ScalarType::UInt8: fill([&] { return static_cast<std::uint8_t>(rng.below(256)); }); break;
+    case program::ScalarType::Float32: fill(float{}); break;
+    case program::ScalarType::Float64: fill(double{}); break;
+    case program::ScalarType::Float16: fill(program::Half{}); break;
+    case program::ScalarType::BFloat16: fill(program::BFloat{}); break;
+    case program::ScalarType::Int32: fill(std::int32_t{}); break;
+    case program::ScalarType::Int64: fill(std::int64_t{}); break;
+    case program::ScalarType::Int8: fill(std::int8_t{}); break;
+    case program::ScalarType::UInt8:
+    case program::ScalarType::Bool: fill(std::uint8_t{}); break;
   }
   return bytes;
 }

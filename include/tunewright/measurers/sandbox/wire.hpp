@@ -55,7 +55,8 @@ class Descriptor {
 /// A connected pair of sockets that preserve message boundaries and are closed by exec.
 [[nodiscard]] std::pair<Descriptor, Descriptor> socket_pair();
 
-/// The memory of a descriptor, mapped read-only for the lifetime of the object.
+/// The memory of a descriptor, mapped read-only for the lifetime of the object. Who makes the pages writable after all
+/// writes to copies of his own.
 class Mapping {
  public:
   Mapping() = default;
@@ -158,7 +159,8 @@ template <class Record>
 }
 
 /// Waits up to `timeout` for one record; forever if it is negative. A record of another size counts as the end of the
-/// connection, because the other side violates the protocol.
+/// connection, because the other side violates the protocol. The first descriptor that comes with the record goes to
+/// `fd`; the others are closed, as are all without `fd`.
 template <class Record>
   requires std::is_trivially_copyable_v<Record>
 [[nodiscard]] Received receive_record(
@@ -184,16 +186,18 @@ template <class Record>
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    if (fd != nullptr) {
+      message.msg_control = control;
+      // The padding of the whole array has room for a second descriptor; the system closes those without room.
+      message.msg_controllen = CMSG_LEN(sizeof(int));
+    }
     const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
     if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
         got > 0 && header != nullptr && header->cmsg_type == SCM_RIGHTS) {
       int passed = -1;
       std::memcpy(&passed, CMSG_DATA(header), sizeof passed);
-      Descriptor owned(passed);
-      if (fd != nullptr) *fd = std::move(owned);
+      *fd = Descriptor(passed);
     }
     const bool whole = got == static_cast<ssize_t>(sizeof record) && (message.msg_flags & MSG_TRUNC) == 0;
     return whole ? Received::Message : Received::Closed;
@@ -214,7 +218,7 @@ TUNEWRIGHT_INLINE std::pair<Descriptor, Descriptor> socket_pair() {
 
 TUNEWRIGHT_INLINE Mapping::Mapping(int fd, std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  base_ = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+  base_ = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
   if (base_ == MAP_FAILED) throw_system_error("mmap of shared memory");
 }
 

@@ -95,6 +95,7 @@ TUNEWRIGHT_INLINE Zygote::Zygote(WorkerParts parts) {
   const pid_t pid = ::fork();
   if (pid < 0) throw_system_error("fork");
   if (pid == 0) {
+    ours.close();  // `be_quiet` leaves standard streams open, and without those of the tuner it is one
     // An exception must not unwind into the copied frames of the tuner.
     try {
       be_quiet(theirs.get());

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <limits>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "support/refusal.hpp"
@@ -54,6 +55,9 @@ TEST_CASE("messages come back as they went, and in no part of them") {
   remote::Device board{.target = arm_target("Raspberry Pi 4"), .memory_bytes = std::uint64_t{4} << 30};
   board.target.vector_datapath_bytes = 8;
   CHECK(remote::from_bytes<remote::Hello>(remote::to_bytes(remote::Hello{.device = board})).device == board);
+  board.target.threads = 0;
+  CHECK(refusal_of<remote::Hello>(remote::to_bytes(remote::Hello{.device = board})) == "a device without threads");
+  board.target.threads = 4;
   CHECK(board.identity() == "Raspberry Pi 4, neon, 4 threads, cortex-a72, 4 GiB");
 
   TaskData data;
@@ -82,6 +86,15 @@ TEST_CASE("what no worker says is refused") {
   for (const remote::MeasureResult& result :
        {timed(0), timed(-1), timed(infinite), timed(1e-3, -1), timed(1e-3, infinite)})
     CHECK(refusal_of<remote::MeasureResult>(remote::to_bytes(result)).starts_with("a "));
+  remote::MeasureResult most = timed(1e-3);
+  Timing& timing = std::get<Timing>(most.outcome.result);
+  timing.repeats.resize(256, Seconds(1e-3));
+  CHECK(remote::from_bytes<remote::MeasureResult>(remote::to_bytes(most)).outcome == most.outcome);
+  timing.repeats.resize(257, Seconds(1e-3));
+  CHECK(refusal_of<remote::MeasureResult>(remote::to_bytes(most)) == "a result of 257 repeats of 3 calls");
+  timing.repeats.resize(1);
+  timing.calls_per_repeat = 0;
+  CHECK(refusal_of<remote::MeasureResult>(remote::to_bytes(most)) == "a result of 1 repeats of 0 calls");
   remote::MeasureResult failed;
   failed.outcome.result = Failure{Fault::RunError, "two\nlines"};
   std::vector<char> bytes = remote::to_bytes(failed);

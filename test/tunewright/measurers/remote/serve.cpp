@@ -2,13 +2,19 @@
 #include "tunewright/measurers/remote/serve.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "support/refusal.hpp"
+#include "tunewright/measurers/remote/conversation.hpp"
 #include "tunewright/measurers/remote/frames.hpp"
+#include "tunewright/measurers/sandbox/wire.hpp"
 
 using namespace tunewright;
 using namespace tunewright::measurers;
@@ -39,4 +45,43 @@ TEST_CASE("a worker ends with its host between two messages, and tells of one th
   CHECK(refusal_of(header.substr(0, 4)) == "it said 'TWRK' and closed");
   // It is gone before it is answered.
   CHECK(refusal_of("", SHUT_RDWR) == "nothing was thrown");
+}
+
+TEST_CASE("a kernel for which the system has no memory file is unknown with the reason, and the worker goes on") {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  const sandbox::Descriptor their_end(ends[1]);
+  remote::FrameStream there(ends[1], ends[1], remote::request_limit_bytes);
+  remote::Worker worker;
+  const std::jthread serving([&] { worker.serve(there); });
+  const sandbox::Descriptor our_end(ends[0]);  // goes before the thread, which that ends
+  remote::FrameStream here(ends[0], ends[0], remote::reply_limit_bytes);
+  remote::Conversation host(here, Seconds(60));
+
+  TaskData data;
+  data.outputs.push_back({.tensor = 1, .name = "c", .shape = {1}, .points = {}, .values = {0}});
+  const std::vector<char> bytes = remote::to_bytes(data);
+  host.set_task({.key = 1, .bytes = bytes.size(), .threads = 1}, bytes);
+  remote::MeasureRequest request;
+  request.kernel.object = std::make_shared<const std::vector<char>>(10, 'x');
+  request.kernel.buffers.resize(1);
+  request.kernel.buffers[0].layout.name = "c";
+  request.kernel.buffers[0].layout.tensor = 1;
+  request.kernel.buffers[0].layout.role = loops::BufferRole::Output;
+  request.kernel.buffers[0].layout.shape = {1};
+  const auto failure = [&] {
+    host.send(request, Seconds(60));
+    const Outcome outcome = host.receive(Seconds(60)).outcome;
+    return outcome.failure() != nullptr ? *outcome.failure() : Failure{Fault::Unknown, "none"};
+  };
+  rlimit usual{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &usual) == 0);
+  const rlimit few{1, usual.rlim_max};  // more than `poll` needs, less than there are
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const Failure without = failure();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &usual) == 0);
+  CHECK(without.fault == Fault::Unknown);
+  CHECK_MESSAGE(without.detail.starts_with("memfd_create"), without.detail);
+  const Failure with = failure();
+  CHECK_MESSAGE(with.fault == Fault::CompileError, with.detail);
 }

@@ -41,7 +41,7 @@ TEST_CASE("red zones tell how far off a write was") {
 
 TEST_CASE("poison fills odd sizes too") {
   const GuardedBuffer buffer("data", 7);
-  buffer.poison(GuardedBuffer::unwritten_output);
+  buffer.poison(GuardedBuffer::unwritten);
   CHECK(std::all_of(buffer.data(), buffer.data() + 7, [](char c) { return c == '\xff'; }));
   CHECK(!buffer.damage());
 }

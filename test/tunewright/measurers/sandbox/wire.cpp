@@ -2,10 +2,17 @@
 #include "tunewright/measurers/sandbox/wire.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -31,6 +38,56 @@ TEST_CASE("what is written is read, values in place being aligned") {
   CHECK(reader.get_all<double>().empty());
   CHECK(reader.get<std::int64_t>() == -1);
   CHECK_THROWS_AS(static_cast<void>(reader.get<char>()), std::logic_error);
+}
+
+TEST_CASE("who makes a mapping writable changes neither the memory nor other mappings") {
+  const std::string text = "contents";
+  const Descriptor memory = share(text);
+  const Mapping forged(memory.get(), text.size()), other(memory.get(), text.size());
+  auto* const begin = const_cast<char*>(forged.bytes().data());
+  REQUIRE(::mprotect(begin, text.size(), PROT_READ | PROT_WRITE) == 0);
+  begin[0] = 'k';
+  const Mapping later(memory.get(), text.size());
+  for (const Mapping* mapping : {&other, &later})
+    CHECK(std::string(mapping->bytes().begin(), mapping->bytes().end()) == text);
+}
+
+TEST_CASE("of several descriptors one is taken, and the others are closed, as are all that nobody asked for") {
+  const auto open_descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  auto [ours, theirs] = socket_pair();
+  const auto send_two = [socket = ours.get()] {
+    int record = 42;
+    const int descriptors[2] = {socket, socket};
+    iovec part{&record, sizeof record};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptors);
+    std::memcpy(CMSG_DATA(header), descriptors, sizeof descriptors);
+    REQUIRE(::sendmsg(socket, &message, 0) == sizeof record);
+  };
+  const auto before = open_descriptors();
+  int record = 0;
+  send_two();
+  CHECK(receive_record(theirs.get(), record) == Received::Message);
+  CHECK(open_descriptors() == before);
+  {
+    Descriptor passed;
+    send_two();
+    CHECK(receive_record(theirs.get(), record, &passed) == Received::Message);
+    CHECK(passed);
+    CHECK(open_descriptors() == before + 1);
+  }
+  CHECK(open_descriptors() == before);
 }
 
 TEST_CASE("records arrive with their descriptor, late or never") {
