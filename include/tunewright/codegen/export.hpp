@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <ostream>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -38,8 +38,8 @@ namespace detail {
 
 [[nodiscard]] std::string c_identifier(std::string_view name);
 
-/// The same for functions, types and files of their own: followed by _ if C or C++ gives the name another meaning, as
-/// they do to `double`, or if it is that of the runtime's files.
+/// The same for functions, types and files of their own: followed by _ if C or C++ gives the name, or one that begins
+/// with it, another meaning, as they do to `double`, or if it is that of a header or of the runtime's files.
 [[nodiscard]] std::string c_symbol(std::string_view name);
 
 /// The names as C identifiers, numbered from 2 on if several are equal or one is in `taken`; this also holds for names
@@ -57,6 +57,11 @@ namespace detail {
                                                                   "uint16_t", "uint16_t", "int8_t",  "uint8_t"};
   return names[static_cast<std::size_t>(type)];
 }
+
+/// A place in a text, whose name stands between two @, and what to put there.
+using Fill = std::pair<std::string_view, std::string>;
+/// The text with all its places filled. What is put there is not searched for others.
+[[nodiscard]] std::string filled(std::string_view text, std::span<const Fill> fills);
 
 /// Makes text safe inside a comment.
 [[nodiscard]] std::string c_comment(std::string_view text);
@@ -97,9 +102,12 @@ ExportedRuntime export_runtime(const std::filesystem::path& directory);
 
 #if TUNEWRIGHT_DEFINES(codegen)
 
+#include <algorithm>
+
 #include "tunewright/codegen/elf_object.hpp"
 #include "tunewright/codegen/runtime_text.hpp"
 #include "tunewright/core/make_folder.hpp"
+#include "tunewright/core/write_file.hpp"
 #include "tunewright/program/expr.hpp"
 
 namespace tunewright::codegen::detail {
@@ -123,24 +131,48 @@ TUNEWRIGHT_INLINE std::string c_symbol(std::string_view name) {
       "static_assert static_cast struct switch template this thread_local throw true try tunewright_runtime "
       "typedef typeid typename typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while "
       "xor xor_eq "
+      // headers of C, of Linux and of CUDA, for which files of that name would be taken
+      "complex ctype cuda dlfcn fenv inttypes iso646 limits locale math nvrtc stdalign stdarg stdatomic stdbool stddef "
+      "stdint stdio stdlib stdnoreturn string strings tgmath threads uchar unistd wchar wctype "
+      // before _t, the name of a buffer, those of types; before _load and _error those of functions
+      "aio argp atomic int16 int32 int64 int8 intmax intptr max_align ptrdiff size uint16 uint32 uint64 uint8 uintmax "
+      "uintptr "
       // functions of the C library and of POSIX
-      "abort abs accept access alarm assert atexit atof atoi atol atoll bind bsearch calloc clock close connect ctime "
-      "difftime div dup environ errno exit fclose feof ferror fflush fgetc fgets fopen fork fprintf fputc fputs fread "
-      "free fscanf fseek ftell fwrite getc getchar getenv getpid gets gmtime index ioctl isalpha isdigit isinf isnan "
-      "kill labs ldiv link listen llabs lldiv localtime longjmp lseek malloc mblen memchr memcmp memcpy memmove memset "
-      "mktime mmap open pause perror pipe poll printf putc putchar puts qsort raise rand random read realloc recv "
-      "remove rename rewind rindex scanf select send setjmp shutdown signal sleep snprintf socket sprintf srand "
-      "srandom "
-      "sscanf stat stderr stdin stdout strcat strchr strcmp strcpy strlen strncat strncmp strncpy strstr strtod strtof "
-      "strtol strtoll strtoul system time tolower toupper ungetc unlink usleep vprintf wait write ";
-  // those of <math.h>, which also end in f and l
+      "a64l abort abs accept access acct alarm alloca asctime asprintf assert atexit atof atoi atol atoll basename "
+      "bcmp bcopy bind brk bsearch bzero calloc chdir chmod chown chroot clearenv clearerr clock clone close confstr "
+      "connect creat crypt ctime daemon daylight difftime dirname div dprintf drand48 dup dup2 dup3 ecvt encrypt "
+      "environ erand48 err errno error errx execl execv execve execvp exit fallocate fchmod fclose fcntl fcvt "
+      "fdatasync fdopen feof ferror fflush ffs fgetc fgets fileno flock fopen fork fprintf fputc fputs fread free "
+      "freopen fscanf fseek fsync ftell ftruncate ftw fwrite gcvt getc getchar getdelim getenv getgid getline getopt "
+      "getpid getppid gets getsid gettid gettimeofday getuid getw glob gmtime group_member hcreate hdestroy hsearch "
+      "iconv index initstate insque ioctl isalnum isalpha isascii isatty isblank iscntrl isdigit isgraph isinf islower "
+      "isnan isprint ispunct isspace isupper iswalpha isxdigit jrand48 kill killpg l64a labs lchown ldiv lfind link "
+      "listen llabs lldiv localtime lockf login logout longjmp lrand48 lsearch lseek madvise malloc mblen mbstowcs "
+      "mbtowc memccpy memchr memcmp memcpy memfrob memmem memmove mempcpy memrchr memset mkdir mkfifo mknod mkstemp "
+      "mktemp mktime mlock mmap mount mprotect mrand48 mremap msync munlock munmap nanosleep nftw nice nrand48 open "
+      "openat optarg opterr optind optopt pathconf pause pclose perror personality pipe poll popen ppoll prctl pread "
+      "preadv printf profil pselect psignal ptrace putc putchar putenv puts putw pwrite pwritev qsort quick_exit raise "
+      "rand random rawmemchr read readahead readlink readv realloc reallocarray realpath reboot recv recvfrom regcomp "
+      "regexec remove remque rename revoke rewind rindex rmdir sbrk scandir scanf seed48 select send sendfile sendto "
+      "setbuf setenv setgid setjmp setkey setns setsid setstate setuid setvbuf shutdown sigaction signal signgam sleep "
+      "snprintf socket socketpair splice sprintf srand srand48 srandom sscanf stat statfs statx stderr stdin stdout "
+      "stpcpy stpncpy strcasecmp strcat strchr strchrnul strcmp strcoll strcpy strcspn strdup strerror strfry strftime "
+      "strlcat strlcpy strlen strncat strncmp strncpy strndup strnlen strpbrk strptime strrchr strsep strsignal strspn "
+      "strstr strtod strtof strtok strtol strtold strtoll strtoul strverscmp strxfrm swab swapoff swapon symlink sync "
+      "syncfs syscall sysconf sysinfo syslog system tdelete tee tempnam tfind time timegm times timezone tmpfile "
+      "tmpnam toascii tolower toupper truncate tsearch ttyname twalk tzname tzset ualarm ulimit umask umount uname "
+      "ungetc ungetwc unlink unsetenv unshare usleep utime utimes valloc vasprintf vdprintf verr vfork vhangup "
+      "vmsplice vprintf vwarn wait wait3 wait4 waitid waitpid warn warnx wcslen wctomb write writev ";
+  // those of <math.h> and <complex.h>, of C23 too, which also end in f and l
   static constexpr std::string_view mathematics =
-      " acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim "
-      "floor "
-      "fma fmax fmin fmod frexp gamma hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint "
-      "lround modf nan nearbyint nextafter nexttoward pow remainder remquo rint round scalbln scalbn signbit sin "
-      "sincos "
-      "sinh sqrt tan tanh tgamma trunc y0 y1 yn ";
+      " acos acosh acospi asin asinh asinpi atan atan2 atan2pi atanh atanpi cabs cacos cacosh canonicalize carg casin "
+      "casinh catan catanh cbrt ccos ccosh ceil cexp cimag clog clog10 compoundn conj copysign cos cosh cospi cpow "
+      "cproj creal csin csinh csqrt ctan ctanh drem erf erfc exp exp10 exp10m1 exp2 exp2m1 expm1 fabs fadd fdim fdiv "
+      "ffma finite floor fma fmax fmaximum fmaximum_mag fmaximum_num fmaxmag fmin fminimum fminimum_mag fminimum_num "
+      "fminmag fmod fmul frexp fromfp fsqrt fsub gamma hypot ilogb j0 j1 jn ldexp lgamma llogb llrint llround log "
+      "log10 log10p1 log1p log2 log2p1 logb logp1 lrint lround modf nan nearbyint nextafter nextdown nexttoward nextup "
+      "pow pow10 pown powr remainder remquo rint rootn round roundeven rsqrt scalb scalbln scalbn signbit significand "
+      "sin sincos sinh sinpi sqrt tan tanh tanpi tgamma totalorder trunc ufromfp y0 y1 yn ";
   std::string result = c_identifier(name);
   const auto is_in = [](std::string_view names, std::string_view one) {
     return names.find(" " + std::string(one) + " ") != std::string_view::npos;
@@ -174,9 +206,24 @@ TUNEWRIGHT_INLINE std::vector<std::string> c_buffer_names(std::span<const Kernel
                  "pack_", "");
 }
 
+TUNEWRIGHT_INLINE std::string filled(std::string_view text, std::span<const Fill> fills) {
+  std::string result;
+  for (;;) {
+    const std::size_t begin = text.find('@');
+    if (begin == std::string_view::npos) return result.append(text);
+    const std::size_t end = text.find('@', begin + 1);
+    const std::string_view place = text.substr(begin + 1, end - begin - 1);
+    const auto fill = std::find_if(fills.begin(), fills.end(), [&](const Fill& f) { return f.first == place; });
+    result.append(text.substr(0, begin)).append(fill->second);
+    text.remove_prefix(end + 1);
+  }
+}
+
 TUNEWRIGHT_INLINE std::string c_comment(std::string_view text) {
   std::string result(text);
-  for (std::size_t at = 0; (at = result.find("*/", at)) != std::string::npos;) result.insert(at + 1, " ");
+  // Compilers warn of what looks like the start of another comment.
+  for (const char* const mark : {"*/", "/*"})
+    for (std::size_t at = 0; (at = result.find(mark, at)) != std::string::npos;) result.insert(at + 1, " ");
   for (char& c : result) {
     if (c == '\n' || c == '\r') c = ' ';
   }
@@ -301,10 +348,7 @@ TUNEWRIGHT_INLINE std::string c_header(const Kernel& kernel, const std::string& 
 
 TUNEWRIGHT_INLINE void write_file(const std::filesystem::path& path, std::string_view content) {
   make_folder(path.parent_path());
-  std::ofstream file(path, std::ios::binary);
-  file.write(content.data(), static_cast<std::streamsize>(content.size()));
-  file.close();
-  if (!file) throw std::runtime_error("cannot write '" + path.string() + "'; name another folder, or make room");
+  tunewright::write_file(path, "name another folder, or make room", [&](std::ostream& out) { out << content; });
 }
 
 }  // namespace tunewright::codegen::detail

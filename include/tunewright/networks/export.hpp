@@ -49,6 +49,7 @@ ExportedNetwork export_network(const Network& network, const Partition& partitio
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -89,8 +90,6 @@ class NetworkText {
   [[nodiscard]] std::uint64_t identity() const { return identity_; }
 
  private:
-  using Fill = std::pair<std::string_view, std::string>;
-  [[nodiscard]] static std::string filled(std::string_view text, std::span<const Fill> fills);
   [[nodiscard]] std::size_t row_major_constant(TensorId tensor);
   [[nodiscard]] const program::Operator& op(TensorId id) const { return network_.graph->op(id); }
   [[nodiscard]] std::size_t offset(TensorId tensor) const {
@@ -113,19 +112,6 @@ class NetworkText {
   WeightsLayout weights_;
   std::uint64_t identity_ = 0;
 };
-
-TUNEWRIGHT_INLINE std::string NetworkText::filled(std::string_view text, std::span<const Fill> fills) {
-  std::string result;
-  for (;;) {
-    const std::size_t begin = text.find('@');
-    if (begin == std::string_view::npos) return result.append(text);
-    const std::size_t end = text.find('@', begin + 1);
-    const std::string_view place = text.substr(begin + 1, end - begin - 1);
-    const auto fill = std::find_if(fills.begin(), fills.end(), [&](const Fill& f) { return f.first == place; });
-    result.append(text.substr(0, begin)).append(fill->second);
-    text.remove_prefix(end + 1);
-  }
-}
 
 TUNEWRIGHT_INLINE std::size_t NetworkText::row_major_constant(TensorId tensor) {
   for (std::size_t c = 0; c < plan_.constants.size(); ++c)
@@ -155,7 +141,10 @@ void NetworkText::for_each_accessor(bool is_input, const F& f) const {
 TUNEWRIGHT_INLINE std::string NetworkText::declarations(bool is_input) const {
   std::string text;
   for_each_accessor(is_input, [&](const std::string& function, TensorId id, const std::string& type) {
-    text += "enum { " + function + "_elements = " + std::to_string(op(id).elements()) + " };\n";
+    const std::string elements = function + "_elements = " + std::to_string(op(id).elements());
+    // An enumerator is a constant expression, and an int can be compared with it; C99 has no larger ones than ints.
+    const bool is_int = op(id).elements() <= std::numeric_limits<std::int32_t>::max();
+    text += is_int ? "enum { " + elements + " };\n" : "static const size_t " + elements + ";\n";
     text += type + "* " + function + "(" + (is_input ? "" : "const ") + "struct " + symbol_ + "* network);\n";
   });
   return text;
@@ -186,17 +175,18 @@ TUNEWRIGHT_INLINE std::string NetworkText::header() const {
   if (!remark_.empty()) title += ": " + std::string(remark_);
   std::string guard = "TUNEWRIGHT_NETWORK_" + symbol_ + "_H";
   for (char& c : guard) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  const std::vector<Fill> fills{{"NAME", symbol_},
-                                {"TITLE", codegen::detail::c_comment(title)},
-                                {"TENSORS", tensors},
-                                {"GUARD", guard},
-                                {"FAMILY_CHECK", codegen::detail::c_family_check(family, "lib" + symbol_ + ".a")},
-                                {"RUNTIME", std::string(codegen::detail::runtime_declaration_text)},
-                                {"THREADS", std::to_string(kernels_[0].threads)},
-                                {"MEMORY_KB", std::to_string(plan_.memory.bytes / 1024)},
-                                {"INPUTS", declarations(true)},
-                                {"OUTPUTS", declarations(false)}};
-  return filled(network_header_text, fills);
+  const std::vector<codegen::detail::Fill> fills{
+      {"NAME", symbol_},
+      {"TITLE", codegen::detail::c_comment(title)},
+      {"TENSORS", tensors},
+      {"GUARD", guard},
+      {"FAMILY_CHECK", codegen::detail::c_family_check(family, "lib" + symbol_ + ".a")},
+      {"RUNTIME", std::string(codegen::detail::runtime_declaration_text)},
+      {"THREADS", std::to_string(kernels_[0].threads)},
+      {"MEMORY_KB", std::to_string(plan_.memory.bytes / 1024)},
+      {"INPUTS", declarations(true)},
+      {"OUTPUTS", declarations(false)}};
+  return codegen::detail::filled(network_header_text, fills);
 }
 
 TUNEWRIGHT_INLINE std::string NetworkText::tensor_functions() const {
@@ -245,7 +235,7 @@ TUNEWRIGHT_INLINE std::string NetworkText::source() const {
   }
   const bool tile_registers = std::any_of(kernels_.begin(), kernels_.end(),
                                           [](const codegen::Kernel& kernel) { return kernel.uses_tile_registers; });
-  const std::vector<Fill> fills{
+  const std::vector<codegen::detail::Fill> fills{
       {"NAME", symbol_},
       {"KERNELS", declared},
       {"PERMISSION_FUNCTION", tile_registers ? codegen::detail::c_permission() : std::string()},
@@ -264,7 +254,7 @@ TUNEWRIGHT_INLINE std::string NetworkText::source() const {
       {"TENSOR_FUNCTIONS", tensor_functions()},
       {"LOOK_UP", std::string(network_.lookups.empty() ? "" : look_up_text)},
       {"LOOKUPS", lookups()}};
-  return filled(network_source_text, fills);
+  return codegen::detail::filled(network_source_text, fills);
 }
 
 }  // namespace tunewright::networks::detail

@@ -240,7 +240,7 @@ void @NAME@_destroy(struct @NAME@* network) {
 /// Precedes the function that runs a network with lookups.
 inline constexpr std::string_view look_up_text =
     R"c(/* Copies the rows that `ids` picks. Returns 0 for a number that no row has. */
-static int look_up(const unsigned char* table, int32_t entries, size_t row_bytes, const unsigned char* ids,
+static int look_up(const unsigned char* table, int64_t entries, size_t row_bytes, const unsigned char* ids,
                    size_t count, unsigned char* rows) {
   for (size_t i = 0; i < count; ++i) {
     int32_t id;

@@ -45,9 +45,10 @@ struct Partition {
 ///
 /// If two tasks could fuse the same residual addition, the one further from the inputs does: it is computed last, and
 /// in all blocks of a network it is the same branch. An operator that only moves or pads a single tensor for a single
-/// reader joins its reader. Reshapes are not tasks, because they share memory, except those of inputs and constants
-/// that the network returns, which are copies. Tasks are equal if their graphs are (`program::stable_hash`), whatever
-/// the names of tensors.
+/// reader joins its reader within the same limits, and if at most 8 operators of the task are then paddings or others
+/// that no schedule inlines; else it is a task, which those before it may join. Reshapes are not tasks, because they
+/// share memory, except those of inputs and constants that the network returns, which are copies. Tasks are equal if
+/// their graphs are (`program::stable_hash`), whatever the names of tensors.
 ///
 /// Errors: `std::invalid_argument` for a network without a graph, for outputs that its graph does not compute, and
 ///         for output names of another number.
@@ -88,6 +89,13 @@ using program::Role;
 class Grouping {
  public:
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  // Searching takes the square of the stages of a task, and few of their random schedules are valid if many stages of
+  // costly functions stay apart.
+  static constexpr std::size_t most_operators = 64, most_costly = spaces::tiling::MayInline::most_choices;
+  // Schedules draw where to compute each stage that none inlines, and fit the less often the more there are.
+  static constexpr std::ptrdiff_t most_apart = 8;
+  // Each term that is read twice is there twice after inlining, and schedules with larger bodies are refused.
+  static constexpr std::size_t most_terms = schedule::detail::max_body / 2;
 
   explicit Grouping(const Network& network);
 
@@ -116,18 +124,22 @@ class Grouping {
   [[nodiscard]] bool may_join(TensorId id, TensorId anchor, const std::vector<TensorId>& region) const;
   /// Terms of an operator whose elementwise producers in the group of `anchor` or in `region` are all inlined into it.
   [[nodiscard]] std::size_t inlined_terms(TensorId id, TensorId anchor, const std::vector<TensorId>& region) const;
+  /// Whether so many operators may be one group, as far as terms do not matter.
+  [[nodiscard]] bool are_few(const std::vector<TensorId>& members) const;
   /// Starts a group at `anchor` and lets it grow.
   void grow(TensorId anchor);
   /// True for an operator that moves or pads one tensor, read once.
   [[nodiscard]] bool only_moves(TensorId id) const;
+  /// Adds `id`, which only moves and only `reader` reads, to the group of `reader`. False if it does not fit there.
+  [[nodiscard]] bool joins(TensorId id, TensorId reader);
   void join_readers();
 
   std::shared_ptr<const ComputeGraph> graph_;
   std::vector<bool> view_;
   std::vector<TensorId> post_dominator_;
   std::vector<std::size_t> group_;
-  std::vector<std::size_t> terms_;  // of operators in groups, see `inlined_terms`
-  std::size_t count_ = 0;
+  std::vector<std::size_t> terms_;              // of operators in groups, see `inlined_terms`
+  std::vector<std::vector<TensorId>> members_;  // of each group, in topological order
 };
 
 TUNEWRIGHT_INLINE Grouping::Grouping(const Network& network)
@@ -151,9 +163,7 @@ TUNEWRIGHT_INLINE Grouping::Grouping(const Network& network)
 }
 
 TUNEWRIGHT_INLINE std::vector<std::vector<TensorId>> Grouping::groups() const {
-  std::vector<std::vector<TensorId>> all(count_);
-  for (TensorId id = 0; id < graph_->size(); ++id)
-    if (group_[id] != none) all[group_[id]].push_back(id);
+  std::vector<std::vector<TensorId>> all = members_;
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.back() < b.back(); });
   return all;
 }
@@ -238,17 +248,16 @@ TUNEWRIGHT_INLINE std::size_t Grouping::inlined_terms(TensorId id, TensorId anch
   return terms;
 }
 
+TUNEWRIGHT_INLINE bool Grouping::are_few(const std::vector<TensorId>& members) const {
+  const auto is_costly = [&](TensorId id) { return spaces::tiling::MayInline::is_costly(op(id)); };
+  return members.size() <= most_operators &&
+         static_cast<std::size_t>(std::count_if(members.begin(), members.end(), is_costly)) <= most_costly;
+}
+
 TUNEWRIGHT_INLINE void Grouping::grow(TensorId anchor) {
-  // Each term that is read twice is there twice after inlining, and schedules with larger bodies are refused.
-  constexpr std::size_t most_terms = schedule::detail::max_body / 2;
-  group_[anchor] = count_++;
+  group_[anchor] = members_.size();
   terms_[anchor] = program::size_of(op(anchor).body);
-  // Searching takes the square of the stages of a task, and few of their random schedules are valid if many stages of
-  // costly functions stay apart.
-  using spaces::tiling::MayInline;
-  constexpr std::size_t most_operators = 64, most_costly = MayInline::most_choices;
-  const auto is_costly = [&](TensorId id) { return MayInline::is_costly(op(id)); };
-  std::size_t operators = 1, costly = is_costly(anchor) ? 1 : 0;
+  std::vector<TensorId>& members = members_.emplace_back(std::vector{anchor});
   const TensorId exit = static_cast<TensorId>(graph_->size());
   for (TensorId last = anchor; post_dominator_[last] != exit;) {
     const std::vector<TensorId> region = between(last, post_dominator_[last]);
@@ -259,9 +268,10 @@ TUNEWRIGHT_INLINE void Grouping::grow(TensorId anchor) {
       terms_[id] = inlined_terms(id, anchor, region);
       if (terms_[id] > most_terms) return;
     }
-    operators += region.size();
-    costly += static_cast<std::size_t>(std::count_if(region.begin(), region.end(), is_costly));
-    if (operators > most_operators || costly > most_costly) return;
+    std::vector<TensorId> grown = members;
+    grown.insert(grown.end(), region.begin(), region.end());
+    if (!are_few(grown)) return;
+    members = std::move(grown);
     for (const TensorId id : region) group_[id] = group_[anchor];
     last = post_dominator_[last];
   }
@@ -283,6 +293,33 @@ TUNEWRIGHT_INLINE bool Grouping::only_moves(TensorId id) const {
   return moves && loads == 1;
 }
 
+TUNEWRIGHT_INLINE bool Grouping::joins(TensorId id, TensorId reader) {
+  std::vector<TensorId>& members = members_[group_[reader]];
+  std::vector<TensorId> joined = members;
+  joined.insert(std::upper_bound(joined.begin(), joined.end(), id), id);
+  // The terms of the reader alone tell most of those that do not fit, before all terms are counted again.
+  if (terms_[reader] + program::size_of(op(id).body) > most_terms || !are_few(joined)) return false;
+  const auto stays_apart = [&](TensorId member) {
+    return !op(member).has_reduction() && !program::inlineable(op(member));
+  };
+  if (std::count_if(joined.begin(), joined.end(), stays_apart) > most_apart) return false;
+  group_[id] = group_[reader];
+  std::vector<std::size_t> before;
+  bool fit = true;
+  for (const TensorId member : joined) {
+    before.push_back(terms_[member]);
+    terms_[member] = inlined_terms(member, reader, {});
+    fit = fit && terms_[member] <= most_terms;
+  }
+  if (fit) {
+    members = std::move(joined);
+  } else {
+    group_[id] = none;
+    for (std::size_t m = 0; m < joined.size(); ++m) terms_[joined[m]] = before[m];
+  }
+  return fit;
+}
+
 TUNEWRIGHT_INLINE void Grouping::join_readers() {
   const auto exit = static_cast<TensorId>(graph_->size());
   for (TensorId id = exit; id-- > 0;) {
@@ -290,7 +327,7 @@ TUNEWRIGHT_INLINE void Grouping::join_readers() {
     const TensorId reader = graph_->consumers(id)[0];
     if (view_[reader]) continue;
     if (group_[reader] == none) grow(reader);
-    group_[id] = group_[reader];
+    if (!joins(id, reader)) grow(id);
   }
 }
 

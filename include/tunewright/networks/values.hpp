@@ -11,8 +11,8 @@ namespace tunewright::networks {
 
 /// Values for all inputs and constants of a network, by tensor, that keep activations in the range of trained networks:
 /// factors of sums are scaled by 1 over the square root of the number of terms (twice that variance, He et al., arXiv
-/// 1502.01852, because about half of the operands after ReLU are zeros), other floating-point numbers are uniform in
-/// [-1, 1), and lookup indices are uniform among the rows.
+/// 1502.01852, because about half of the operands after ReLU are zeros), lookup indices are uniform among the rows, and
+/// all others are as `program::random_number` draws them.
 ///
 /// Determinism: a function of the network and of `rng`, which is not advanced; each tensor has its own stream.
 [[nodiscard]] reference::Tensors random_values(const Network& network, const Rng& rng);
@@ -48,6 +48,7 @@ void fill_lookups(const Network& network, reference::Tensors& tensors);
 #include <vector>
 
 #include "tunewright/program/analysis.hpp"
+#include "tunewright/program/random_number.hpp"
 
 namespace tunewright::networks {
 
@@ -77,9 +78,14 @@ TUNEWRIGHT_INLINE reference::Tensors random_values(const Network& network, const
     tensors[id].visit([&](const auto& elements) {
       using T = typename std::decay_t<decltype(elements)>::value_type;
       for (T& element : elements) {
-        element = is_float(op.type) ? static_cast<T>(bound[id] * (2 * stream.uniform() - 1))
-                                    : static_cast<T>(static_cast<double>(stream.below(
-                                          static_cast<std::uint64_t>(std::max<std::int64_t>(1, rows[id])))));
+        double number = 0;
+        if (rows[id] > 0) {
+          number = static_cast<double>(stream.below(static_cast<std::uint64_t>(rows[id])));
+        } else {
+          number = program::random_number(op.type, stream);
+          if (is_float(op.type)) number *= bound[id];
+        }
+        element = static_cast<T>(number);
       }
     });
   }

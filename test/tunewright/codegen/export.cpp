@@ -202,11 +202,21 @@ TEST_CASE("names that C or C++ use otherwise, and that of the runtime, get anoth
   CHECK(codegen::export_kernel(kernel(), "tunewright runtime", folder.path()).header.filename() ==
         "tunewright_runtime_.h");
   CHECK(codegen::export_kernel(kernel(), "doubles", folder.path()).symbol == "doubles");
-  for (const char* name : {"pow", "powf", "roundl", "abs", "select", "linux"})
+  // Also headers, and what begins the name of a type or of a function: size_t, int8_t, atomic_load.
+  for (const char* name :
+       {"pow",  "powf",  "roundl", "abs",      "select", "linux",  "stdint",  "size", "int8",  "atomic",
+        "sync", "error", "clone",  "truncate", "nice",   "daemon", "encrypt", "conj", "faddl", "rsqrtf"})
     CHECK(codegen::export_kernel(kernel(), name, folder.path()).symbol == std::string(name) + "_");
   folder.write_main("#include \"double_.h\"\nint main(void) { return double__threads != 2; }\n");
   REQUIRE(folder.compiles());
   CHECK(folder.succeeds());
+}
+
+TEST_CASE("texts are filled once, and comments neither end early nor seem to begin again") {
+  const std::vector<codegen::detail::Fill> fills{{"A", "@B@"}, {"B", "x"}};
+  CHECK(codegen::detail::filled("@B@ of @A@: @B@.", fills) == "x of @B@: x.");
+  CHECK(codegen::detail::filled("", fills).empty());
+  CHECK(codegen::detail::c_comment("a */ b /* c /*/ d\ne") == "a * / b / * c / * / d e");
 }
 
 TEST_CASE("headers of names that differ in case go together") {

@@ -216,6 +216,13 @@ TEST_CASE("exported lookups pick rows and refuse those that there are not") {
     write_array(folder.file("inputs"), ids);
     CHECK(result_of(folder) == 10 + 8);
   }
+  // The number of rows of a table may be one that no row numbers reach.
+  std::string source = support::file_text(folder.file("net.c"));
+  const std::size_t rows = source.find(", 5, 128, network->data + ");
+  REQUIRE(rows != std::string::npos);
+  source.replace(rows + 2, 1, "2147483648");
+  std::ofstream(folder.file("net.c")) << source;
+  CHECK(compiles(folder));
 }
 
 TEST_CASE("a transformer's C compiles without a warning as C and as C++, and has its inputs and outputs") {
@@ -306,6 +313,32 @@ int main(void) {
 )");
   REQUIRE_MESSAGE(folder.compiles("net.c libnet.a -lm", "-std=c99"), folder.said());
   CHECK(result_of(folder) == 0);
+}
+
+TEST_CASE("tensors of more elements than an int counts are declared as C99 allows it") {
+  networks::LayerBuilder layers;
+  const auto x = layers.graph().input("x", {65536, 32768}, program::ScalarType::Int8);
+  const auto y = layers.graph().input("y", {2}, program::ScalarType::Int8);
+  const networks::Network network = layers.finish("large", {program::operators::relu(layers.graph(), x, "large"),
+                                                            program::operators::relu(layers.graph(), y, "small")});
+  const networks::Partition partition = networks::partition(network, host_target().with_threads(1));
+  const std::vector<codegen::Kernel> kernels =
+      networks::compile_kernels(network, partition, networks::default_schedules(partition.tasks, {.candidates = 1}));
+  const test::CProgram folder;
+  networks::export_network(network, partition, kernels, reference::Tensors(network.graph->size()), "net",
+                           folder.path());
+  folder.write_main(R"(
+#include "net.h"
+int main(void) {
+  int sum = 0;
+  for (int i = 0; i < net_output_small_elements; ++i) sum += i;
+  return sum != 1 || net_input_x_elements != INT64_C(2147483648) || net_output_large_elements != INT64_C(2147483648);
+}
+)");
+  for (const char* language : {"-std=c99", "-x c++"}) {
+    CHECK_MESSAGE(folder.compiles("net.c -x none libnet.a -lm", language), folder.said());
+    CHECK(folder.succeeds());
+  }
 }
 
 TEST_CASE("what cannot be exported is named") {

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,6 +14,7 @@
 
 #include "support/evaluated.hpp"
 #include "tunewright/networks/bert.hpp"
+#include "tunewright/networks/default_schedules.hpp"
 #include "tunewright/networks/densenet.hpp"
 #include "tunewright/networks/gpt2.hpp"
 #include "tunewright/networks/inception_v3.hpp"
@@ -23,6 +27,7 @@
 #include "tunewright/program/operators/layout.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/normalization.hpp"
+#include "tunewright/program/operators/pad.hpp"
 #include "tunewright/program/operators/pool.hpp"
 #include "tunewright/program/operators/softmax.hpp"
 
@@ -55,6 +60,12 @@ std::vector<std::string> calls_of(const Build& build) {
 }
 
 using Names = std::vector<std::string>;
+
+std::vector<std::ptrdiff_t> operators_of(const Names& calls) {
+  std::vector<std::ptrdiff_t> operators;
+  for (const std::string& call : calls) operators.push_back(1 + std::count(call.begin(), call.end(), '+'));
+  return operators;
+}
 
 }  // namespace
 
@@ -235,6 +246,71 @@ TEST_CASE("a task ends before all that is inlined into one operator is too much 
     return std::vector{x};
   });
   CHECK(costly.size() == 3);
+}
+
+TEST_CASE("what moves joins its reader as long as both fit in a task, and the next ones join each other") {
+  // Before a product, 90 slices, of which the last 63 are in its task.
+  CHECK(operators_of(calls_of([](ComputeGraph& graph) {
+          Tensor x = graph.input("x", {64 + 90, 64});
+          for (int n = 1; n <= 90; ++n) x = op::slice(graph, x, {.dimension = 0, .begin = 1, .extent = 64 + 90 - n});
+          return std::vector{op::matmul(graph, x, graph.constant("w", {64, 16}))};
+        })) == std::vector<std::ptrdiff_t>{27, 64});
+  // 100 slices that one concatenation reads.
+  const auto shuffled = [](std::int64_t parts) {
+    return calls_of([&](ComputeGraph& graph) {
+      const Tensor x = graph.input("x", {parts, 4});
+      std::vector<Tensor> slices;
+      for (std::int64_t p = 0; p < parts; ++p) {
+        slices.push_back(op::slice(graph, x, {.dimension = 0, .begin = p * 7 % parts, .extent = 1}));
+      }
+      return std::vector{op::concat(graph, slices, 0)};
+    });
+  };
+  CHECK(shuffled(63).size() == 1);
+  const std::vector<std::ptrdiff_t> operators = operators_of(shuffled(100));
+  CHECK(operators.size() == 1 + 100 - 63);
+  CHECK(operators.back() == 64);
+}
+
+TEST_CASE("a task has few enough paddings for schedules") {
+  // Before a product, 20 paddings, a slice after each. From the product on, each task ends before the ninth padding.
+  auto graph = std::make_shared<ComputeGraph>();
+  Tensor x = graph->input("x", {64, 64});
+  for (int n = 0; n < 20; ++n) {
+    x = op::pad(*graph, x, {.before = {1, 0}, .after = {0, 0}});
+    x = op::slice(*graph, x, {.dimension = 0, .begin = 0, .extent = 64});
+  }
+  x = op::matmul(*graph, x, graph->constant("w", {64, 16}));
+  const Partition padded = networks::partition({"padded", graph, {x.id}, {}, 0}, Target{});
+  CHECK(calls_of(padded)[0] == "pad+slice+pad+slice+pad+slice+pad");
+  CHECK(operators_of(calls_of(padded)) == std::vector<std::ptrdiff_t>{7, 16, 18});
+  CHECK(networks::default_schedules(padded.tasks, {.candidates = 1}).size() == 3);
+}
+
+TEST_CASE("what moves and pads does not join a reader that would have too many terms with it inlined") {
+  // The reader reads its operand 300 times, so that a padding has 300 times its 7 terms or more there, beyond 2,048.
+  const auto read_often = [](int times) {
+    return calls_of([&](ComputeGraph& graph) {
+      const Tensor x = op::pad(graph, graph.input("x", {8}), {.before = {1}, .after = {1}});
+      return std::vector{graph.compute("sum", {{"i", 10}}, [&](auto i) {
+        program::Expr total = x(i[0]);
+        for (int n = 1; n < times; ++n) total = total + x(i[0]);
+        return total;
+      })};
+    });
+  };
+  CHECK(read_often(2) == Names{"pad+sum"});
+  CHECK(read_often(300) == Names{"pad", "sum"});
+  // Here the padding joins one that fits, but not the one behind that reads this one often.
+  CHECK(calls_of([](ComputeGraph& graph) {
+          const Tensor x = op::pad(graph, graph.input("x", {8}), {.before = {1}, .after = {1}});
+          const Tensor y = graph.compute("twice", {{"i", 10}}, [&](auto i) { return x(i[0]) + x(i[0]); });
+          return std::vector{graph.compute("power", {{"i", 10}}, [&](auto i) {
+            program::Expr total = y(i[0]);
+            for (int n = 1; n < 120; ++n) total = total + y(i[0]);
+            return total;
+          })};
+        }) == Names{"pad", "twice+power"});
 }
 
 TEST_CASE("a reshaped input or constant that is returned is a copy") {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "tunewright/networks/bert.hpp"
 #include "tunewright/networks/layers.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
 
 using namespace tunewright;
 
@@ -70,6 +72,32 @@ TEST_CASE("the same generator gives the same values, lookups included") {
   CHECK(a == b);
   CHECK(a != c);
   CHECK(a[network.lookups[0].rows].shape() == std::vector<std::int64_t>{3, 8});
+}
+
+TEST_CASE("integers and Booleans are drawn, also those that factors of sums are") {
+  auto graph = std::make_shared<program::ComputeGraph>();
+  const auto x = graph->input("x", {8, 64}, program::ScalarType::Int8);
+  const auto w = graph->constant("w", {64, 8}, program::ScalarType::Int8);
+  const auto numbers = graph->input("numbers", {8, 8}, program::ScalarType::Int32);
+  const auto mask = graph->input("mask", {8, 8}, program::ScalarType::Bool);
+  const auto sum = program::operators::add(*graph, program::operators::matmul(*graph, x, w), numbers);
+  const auto masked = graph->compute("masked", {{"i", 8}, {"j", 8}}, [&](auto i) {
+    return program::select(mask(i[0], i[1]), sum(i[0], i[1]), numbers(i[0], i[1]));
+  });
+  const reference::Tensors values = networks::random_values({"integers", graph, {masked.id}, {}, 0}, Rng(1));
+  const auto range_of = [&](program::TensorId id) {
+    std::pair<double, double> range{values[id].get(0), values[id].get(0)};
+    for (std::size_t i = 0; i < values[id].size(); ++i)
+      range = {std::min(range.first, values[id].get(i)), std::max(range.second, values[id].get(i))};
+    return range;
+  };
+  // Of 512 numbers, the least is below -100 and the largest above 100, but for one in 10^20 draws.
+  for (const program::TensorId id : {x.id, w.id}) {
+    CHECK(range_of(id).first < -100);
+    CHECK(range_of(id).second > 100);
+  }
+  CHECK(range_of(numbers.id) == std::pair{0.0, 7.0});
+  CHECK(range_of(mask.id) == std::pair{0.0, 1.0});
 }
 
 TEST_CASE("random numbers that pick from two tables pick what both have") {

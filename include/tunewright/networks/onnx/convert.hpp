@@ -103,6 +103,8 @@ class Converter {
   /// `check_dimensions` with an error that names what has the shape.
   void check_dimensions_of(const std::string& who, const Shape& shape) const;
   void report_unsupported() const;
+  /// The place in `values_` of a tensor, also of a constant that was not read before; the end for others.
+  [[nodiscard]] std::map<std::string, std::optional<Value>>::const_iterator find(const std::string& name);
   [[nodiscard]] TensorId output(const std::string& name);
   [[nodiscard]] ImportedNetwork finish();
 
@@ -269,6 +271,12 @@ TUNEWRIGHT_INLINE std::vector<Value> Converter::compute(const Operator& op, cons
   return outputs;
 }
 
+TUNEWRIGHT_INLINE std::map<std::string, std::optional<Value>>::const_iterator Converter::find(const std::string& name) {
+  const auto constant = model_.constants.find(name);
+  if (constant != model_.constants.end() && !values_.contains(name)) values_[name] = known_value(constant->second);
+  return values_.find(name);
+}
+
 TUNEWRIGHT_INLINE void Converter::convert(const Node& node) {
   const std::string who = "node '" + node.name + "' (" + node.op + ")";
   for (const std::string& output : node.outputs) {
@@ -282,9 +290,7 @@ TUNEWRIGHT_INLINE void Converter::convert(const Node& node) {
       read.push_back(nullptr);
       continue;
     }
-    const auto constant = model_.constants.find(name);
-    if (constant != model_.constants.end() && !values_.contains(name)) values_[name] = known_value(constant->second);
-    const auto place = values_.find(name);
+    const auto place = find(name);
     if (place == values_.end()) {
       refuse(who + " reads '" + name +
              "', which nothing before it computes: the graph has a cycle, its nodes are out " +
@@ -344,7 +350,7 @@ TUNEWRIGHT_INLINE void Converter::report_unsupported() const {
 }
 
 TUNEWRIGHT_INLINE TensorId Converter::output(const std::string& name) {
-  const auto place = values_.find(name);
+  const auto place = find(name);
   if (place == values_.end()) refuse("nothing computes the output '" + name + "'");
   if (!place->second) refuse("no operator here computes the output '" + name + "'; leave it out of the model");
   const Value& value = *place->second;

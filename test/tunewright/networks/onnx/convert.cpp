@@ -194,6 +194,8 @@ TEST_CASE("graphs with cycles, missing tensors or two of one name are refused") 
   CHECK(contains(refusal(model), "node 'the Relu' (Relu) computes 'w', which is there already"));
   model = onnx_model({3}, {onnx_node("Relu", {"x"}, "z")});
   CHECK(refusal(model) == "model 'small': nothing computes the output 'y'");
+  model.constants = {{"y", onnx_floats("y", {1}, {1})}};
+  CHECK(contains(refusal(model), "the output 'y' does not depend on any input; leave it out of the model"));
   model.outputs.clear();
   CHECK(refusal(model) == "model 'small': it has no outputs");
 }
