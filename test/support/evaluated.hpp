@@ -47,10 +47,3 @@ inline std::vector<float> evaluated(const program::ComputeGraph& graph, const st
 }
 
 }  // namespace tunewright::test
-
-/// `f` must throw `std::invalid_argument` with a message that contains `part`.
-#define CHECK_REFUSES(part, ...)                                                 \
-  do {                                                                           \
-    const std::string message = tunewright::test::refusal([&] { __VA_ARGS__; }); \
-    CHECK_MESSAGE(message.find(part) != std::string::npos, message);             \
-  } while (false)

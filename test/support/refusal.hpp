@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -18,3 +20,10 @@ std::string refusal(const F& f) {
 }
 
 }  // namespace tunewright::test
+
+/// `f` must throw `std::invalid_argument` with a message that contains `part`.
+#define CHECK_REFUSES(part, ...)                                                 \
+  do {                                                                           \
+    const std::string message = tunewright::test::refusal([&] { __VA_ARGS__; }); \
+    CHECK_MESSAGE(message.find(part) != std::string::npos, message);             \
+  } while (false)
