@@ -8,10 +8,10 @@
 #include <set>
 #include <sstream>
 
+#include "support/counting_limits.hpp"
 #include "support/toy_recipes.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/filters/learned_validity.hpp"
-#include "tunewright/filters/static_limits.hpp"
 #include "tunewright/schedulers/bandit.hpp"
 #include "tunewright/schedulers/flops_first.hpp"
 #include "tunewright/schedulers/gradient.hpp"
@@ -295,16 +295,8 @@ TEST_CASE("tasks of which the filter keeps a few in a hundred are searched with 
 }
 
 TEST_CASE("what the last questions rejected is counted, too") {
-  struct Counting : filters::StaticLimits {
-    std::size_t* rejected;
-    Kept keep(const toy::Space& space, const Task& task, std::span<const toy::Tiles> pool) const {
-      Kept kept = filters::StaticLimits::keep(space, task, pool);
-      *rejected += pool.size() - kept.indices.size();
-      return kept;
-    }
-  };
   struct Recipe : RandomSearch {
-    using filter = Counting;
+    using filter = toy::CountingLimits;
   };
   std::size_t rejected = 0;
   MultiTaskTuner<Recipe, schedulers::RoundRobin> tuner{{.space = {.limit = 0}, .filter = {{}, &rejected}}};

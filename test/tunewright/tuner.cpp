@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/counting_limits.hpp"
 #include "support/toy_recipes.hpp"
-#include "tunewright/filters/static_limits.hpp"
 
 using namespace tunewright;
 
@@ -119,16 +119,8 @@ TEST_CASE("a space of which the filter keeps a few in a thousand is searched, wh
 }
 
 TEST_CASE("what the last question rejected is counted, too") {
-  struct Counting : filters::StaticLimits {
-    std::size_t* rejected;
-    Kept keep(const toy::Space& space, const Task& task, std::span<const toy::Tiles> pool) const {
-      Kept kept = filters::StaticLimits::keep(space, task, pool);
-      *rejected += pool.size() - kept.indices.size();
-      return kept;
-    }
-  };
   struct Recipe : toy::RandomSearch {
-    using filter = Counting;
+    using filter = toy::CountingLimits;
   };
   struct AtTheEnd {
     std::size_t* told;

@@ -107,6 +107,7 @@ ExportedRuntime export_runtime(const std::filesystem::path& directory);
 #include "tunewright/codegen/elf_object.hpp"
 #include "tunewright/codegen/runtime_text.hpp"
 #include "tunewright/core/make_folder.hpp"
+#include "tunewright/core/word_list.hpp"
 #include "tunewright/core/write_file.hpp"
 #include "tunewright/program/expr.hpp"
 
@@ -174,12 +175,10 @@ TUNEWRIGHT_INLINE std::string c_symbol(std::string_view name) {
       "pow pow10 pown powr remainder remquo rint rootn round roundeven rsqrt scalb scalbln scalbn signbit significand "
       "sin sincos sinh sinpi sqrt tan tanh tanpi tgamma totalorder trunc ufromfp y0 y1 yn ";
   std::string result = c_identifier(name);
-  const auto is_in = [](std::string_view names, std::string_view one) {
-    return names.find(" " + std::string(one) + " ") != std::string_view::npos;
-  };
   const std::string_view all = result;
   const bool has_suffix = all.size() > 1 && (all.back() == 'f' || all.back() == 'l');
-  if (is_in(taken, all) || is_in(mathematics, all) || (has_suffix && is_in(mathematics, all.substr(0, all.size() - 1))))
+  if (contains_word(taken, all) || contains_word(mathematics, all) ||
+      (has_suffix && contains_word(mathematics, all.substr(0, all.size() - 1))))
     result += '_';
   return result;
 }

@@ -671,7 +671,7 @@ TEST_CASE("sums and products of integers wrap around, in a thread and across thr
   const DeviceProgram serial = codegen::to_cuda(simple(graph, 2, 1, "serial"));
   CHECK(contains(serial.source, "] += (unsigned)x["));
   CHECK(contains(serial.source, "] *= (unsigned)x["));
-  // Of 32 threads of a warp, and of 48 of a block, each of which has two terms.
+  // The 32 threads of a warp, and 48 of a block, have two terms each.
   const auto across = [](std::int64_t terms, std::vector<std::int64_t> parts, const std::string& name) {
     auto g = std::make_shared<ComputeGraph>();
     const auto v = g->input("v", {1, terms}, ScalarType::Int32);

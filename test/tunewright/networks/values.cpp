@@ -91,7 +91,7 @@ TEST_CASE("integers and Booleans are drawn, also those that factors of sums are"
       range = {std::min(range.first, values[id].get(i)), std::max(range.second, values[id].get(i))};
     return range;
   };
-  // Of 512 numbers, the least is below -100 and the largest above 100, but for one in 10^20 draws.
+  // The least of 512 numbers is below -100 and the largest above 100, but for one in 10^20 draws.
   for (const program::TensorId id : {x.id, w.id}) {
     CHECK(range_of(id).first < -100);
     CHECK(range_of(id).second > 100);

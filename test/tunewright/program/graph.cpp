@@ -214,7 +214,7 @@ TEST_CASE("reads that the conditions of selects do not keep inside are refused")
   CHECK(contains(
       refusal_of([&](auto x, auto i, auto) { return select(value(i) < 5 && x(i + 3) < 1.0, Expr(1.0), Expr(0.0)); }),
       "at indices from 3 to 10"));
-  // Of alternatives, the other one may hold.
+  // The other one of two alternatives may hold.
   CHECK(contains(
       refusal_of([&](auto x, auto i, auto k) { return select(value(i) < 5 || value(k) < value(1), x(i + 3), 0.0); }),
       "at indices from 3 to 10"));

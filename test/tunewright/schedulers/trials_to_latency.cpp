@@ -107,8 +107,8 @@ class Curves {
   std::vector<double> floor_s_, gap_, power_;
 };
 
-// Of `needed(curves, most rounds, goal in seconds, seed)` over the rounds of round-robin, `rounds_per_task` for each task:
-// the geometric mean over networks and seeds.
+// The geometric mean, over networks and seeds, of `needed(curves, most rounds, goal in seconds, seed)` over the rounds
+// of round-robin, which are `rounds_per_task` for each task.
 template <class Needed>
 double fraction_of_round_robin(std::size_t rounds_per_task, Needed needed) {
   double logarithms = 0, searches = 0;

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tunewright/core/word_list.hpp"
+
 namespace tunewright::codegen::cuda {
 
 /// Words that generated code must not declare: keywords, macros of compilers and of <math.h>, and names that it uses
@@ -28,8 +30,7 @@ namespace tunewright::codegen::cuda {
       "describe_swizzled_matrix floor_div floor_mod part show_stores_to_tensor_units swizzled_1 swizzled_2 "
       "to_bfloat16 to_float to_half towards_odd wait_for_copies wait_for_products wait_for_products_but_1 "
       "wrapping_abs wrapping_quotient zero_if_nan ";
-  const std::string whole = " " + std::string(word) + " ";
-  return words.find(whole) != std::string_view::npos || own.find(whole) != std::string_view::npos;
+  return contains_word(words, word) || contains_word(own, word);
 }
 
 /// `text` as a C identifier: other characters become underscores, without repetitions.

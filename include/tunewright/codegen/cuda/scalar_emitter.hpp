@@ -355,7 +355,7 @@ class ScalarEmitter {
       case Op::Subtract: return rounded(binary(node, " - ", Text::Sum, always), own);
       case Op::Multiply: return rounded(binary(node, " * ", Text::Product, always), own);
       case Op::Divide: {
-        // Of all quotients, only that of the least number and -1 exceeds its type.
+        // Only the quotient of the least number and -1 exceeds its type.
         const bool by_another = arg(1).op == Op::Constant && std::trunc(arg(1).value) != -1;
         if (own.modular.empty() || by_another) return rounded(binary(node, " / ", Text::Product, always), own);
         const std::string a = evaluate(arg(0), always).text;

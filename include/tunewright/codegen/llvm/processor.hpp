@@ -16,6 +16,7 @@
 
 #include "tunewright/codegen/llvm/module.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/core/word_list.hpp"
 
 /// Selects the processor for which LLVM generates code.
 namespace tunewright::codegen::llvm_backend {
@@ -52,7 +53,7 @@ namespace tunewright::codegen::llvm_backend {
       " cldemote clflushopt clwb clzero enqcmd fsgsbase fxsr hreset invpcid kl lwp movdir64b mwaitx pconfig pku "
       "ptwrite rdpid rdpru rdrnd rdseed rtm serialize sgx shstk tsxldtrk uintr usermsr waitpkg wbnoinvd widekl "
       "xsave xsavec xsaveopt xsaves ";
-  return names.find(" " + feature.str() + " ") != std::string_view::npos;
+  return contains_word(names, feature);
 }
 
 /// How a machine that shows the features of `reported`, LLVM's list of them with "+" and "-", differs from processors

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/core/uninterrupted.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/remote/conversation.hpp"
 #include "tunewright/measurers/remote/frames.hpp"
@@ -109,8 +110,7 @@ TUNEWRIGHT_INLINE void Connection::end() noexcept {
     ::usleep(5000);
   }
   ::kill(-process_, SIGKILL);  // the whole session, including processes that the command started
-  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  static_cast<void>(uninterrupted([&] { return ::waitpid(process_, nullptr, 0); }));
   process_ = -1;
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tunewright/core/rounded_up.hpp"
+#include "tunewright/core/uninterrupted.hpp"
 #include "tunewright/detail/config.hpp"
 
 /// Communication of tuner, zygote and workers: fixed-size records over sequenced-packet sockets; larger contents in
@@ -151,10 +152,7 @@ template <class Record>
     header->cmsg_len = CMSG_LEN(sizeof fd);
     std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
   }
-  ssize_t sent = 0;
-  do {
-    sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
+  const ssize_t sent = uninterrupted([&] { return ::sendmsg(socket, &message, MSG_NOSIGNAL); });
   return sent == static_cast<ssize_t>(sizeof record);
 }
 
@@ -226,8 +224,8 @@ TUNEWRIGHT_INLINE Descriptor share(std::span<const char> bytes) {
   Descriptor memory(::memfd_create("tunewright", MFD_CLOEXEC));
   if (!memory) throw_system_error("memfd_create");
   for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t written = ::write(memory.get(), bytes.data() + done, bytes.size() - done);
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written =
+        uninterrupted([&] { return ::write(memory.get(), bytes.data() + done, bytes.size() - done); });
     if (written <= 0) throw_system_error("write to shared memory");
     done += static_cast<std::size_t>(written);
   }

@@ -84,6 +84,7 @@ class Zygote {
 #if TUNEWRIGHT_DEFINES(sandbox)
 
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/core/uninterrupted.hpp"
 #include "tunewright/measurers/sandbox/child.hpp"
 #include "tunewright/measurers/sandbox/crash_report.hpp"
 
@@ -112,8 +113,7 @@ TUNEWRIGHT_INLINE Zygote::~Zygote() {
   if (!is_ours()) return;
   ::shutdown(socket_.get(), SHUT_RDWR);  // ends it even if a fork of this process still holds the socket
   socket_.close();
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  static_cast<void>(uninterrupted([&] { return ::waitpid(pid_, nullptr, 0); }));
 }
 
 TUNEWRIGHT_INLINE Zygote::Worker Zygote::spawn() {
@@ -191,8 +191,7 @@ TUNEWRIGHT_INLINE int Zygote::end_worker(pid_t worker, std::chrono::duration<dou
   }
   ::kill(-worker, SIGKILL);
   int status = 0;
-  while (::waitpid(worker, &status, 0) < 0 && errno == EINTR) {
-  }
+  static_cast<void>(uninterrupted([&] { return ::waitpid(worker, &status, 0); }));
   return status;
 }
 
