@@ -56,7 +56,6 @@ class Connection {
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include <cerrno>
 #include <system_error>
 
 namespace tunewright::measurers::remote {
