@@ -19,7 +19,7 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS "g++ (>= 4:12) | clang-19")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
   "cmake (>= 3.24), ninja-build, nlohmann-json3-dev (>= 3.10), libboost-graph-dev (>= 1.74), libeigen3-dev (>= 3.4)")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-  "llvm-19-dev, libopenmpi-dev, libisal-dev, libxtensor-dev, libbenchmark-dev (>= 1.6), gnuplot-nox")
+  "llvm-19-dev, libopenmpi-dev, libisal-dev, libxtensor-dev, libonnx-dev, libprotobuf-dev, libbenchmark-dev (>= 1.6), gnuplot-nox")
 
 include(GNUInstallDirs)
 # Documents stand under the name of the package; other ways to install have places of their own for them, or leave them

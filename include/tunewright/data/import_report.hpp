@@ -12,13 +12,13 @@
 
 namespace tunewright::data {
 
-/// The result of reading one file: every line is a record, blank, or bad. `lines == records + blank + bad`.
+/// The result of reading one file: every line is a record, blank or bad. `lines == records + blank + bad`.
 struct ImportReport {
   std::string file{};
   std::size_t lines = 0;
   std::size_t records = 0;
-  std::size_t failed = 0;  ///< records without a latency; they are data, and part of `records`
-  std::size_t blank = 0;
+  std::size_t failed = 0;            ///< records without a latency; they are data, and part of `records`
+  std::size_t blank = 0;             ///< lines without text, and comments
   std::size_t bad = 0;               ///< lines that are no record
   std::vector<BadLine> bad_lines{};  ///< the first ones; the list stops growing at `max_listed`
   std::string damage{};              ///< of the whole file, such as a truncated compressed stream

@@ -18,6 +18,9 @@ namespace kernel_tuner_detail {
 /// The failure for a word in place of a time.
 Failure failure(std::string word);
 
+/// Whether a value is a word that Kernel Tuner writes in place of a number where a configuration failed.
+bool is_word_for_failure(std::string_view json);
+
 /// One entry of the cache: parameters, times and costs, in milliseconds. `repeats` is working memory.
 void record(json::Scanner& in, table_import::Builder& builder, std::vector<double>& repeats, double& flops);
 
@@ -27,8 +30,8 @@ void record(json::Scanner& in, table_import::Builder& builder, std::vector<doubl
 /// restrictions allow.
 ///
 /// The latency is the median of `times` or, if `source` says so, their mean, the file's own `time`, both including
-/// warm-up. Compiling takes `compile_time`, running `benchmark_time`. A word in `time` is a failure. Milliseconds are
-/// converted to seconds.
+/// warm-up. Compiling takes `compile_time`, running `benchmark_time`. A word in `time` is a failure, and so is a word
+/// for one in place of another objective or in `__error__`. Milliseconds are converted to seconds.
 ///
 /// Errors: a malformed record is skipped and listed in the report, as is a truncated text. A text that is not a cache,
 ///         or has no record or device, throws `FormatError`.
@@ -47,6 +50,10 @@ TUNEWRIGHT_INLINE Failure failure(std::string word) {
   if (word == "RuntimeFailedConfig") fault = Fault::RunError;
   if (word == "InvalidConfig") fault = Fault::InvalidSchedule;
   return {fault, std::move(word)};
+}
+
+TUNEWRIGHT_INLINE bool is_word_for_failure(std::string_view json) {
+  return json == R"("InvalidConfig")" || json == R"("CompilationFailedConfig")" || json == R"("RuntimeFailedConfig")";
 }
 
 TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder, std::vector<double>& repeats,
@@ -73,7 +80,9 @@ TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder,
     } else if (key == "GFLOP/s" && in.peek() != '"') {
       giga_flops = in.number();
     } else {
-      builder.set(key, in.skip_value());
+      const std::string_view value = in.skip_value();
+      const bool is_parameter = builder.set(key, value);
+      if (!is_parameter && is_word_for_failure(value)) word = value.substr(1, value.size() - 2);
     }
   });
   Outcome outcome;
@@ -158,7 +167,7 @@ TUNEWRIGHT_INLINE ImportedTable parse_kernel_tuner(std::string_view text, const 
     throw FormatError("'" + source.file + "' is no Kernel Tuner cache: it lacks 'tune_params_keys', " +
                       "'tune_params' or 'cache'" + (report.damage.empty() ? "" : " (" + report.damage + ")"));
   }
-  for (const char bracket : {'[', ']'}) std::erase(described.problem, bracket);
+  for (const char mark : {'[', ']', '"'}) std::erase(described.problem, mark);
   return table_import::finish(builder, std::move(report), source, described);
 }
 

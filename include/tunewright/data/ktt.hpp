@@ -20,8 +20,9 @@ void record(json::Scanner& in, table_import::Builder& builder, double unit_s, st
 
 /// Reads the text of a result file of the Kernel Tuning Toolkit: one kernel on one device.
 ///
-/// The latency is `TotalDuration`, the only time in the format. Compiling costs the total overhead without data
-/// movement, search and validation, which count as running. Hardware counters are skipped.
+/// The latency is `TotalDuration`, the only time in the format. Compiling costs `CompilationOverhead` or, in files of
+/// versions without it, the total overhead without data movement, search, validation and profiling, which count as
+/// running. Hardware counters are skipped.
 ///
 /// Errors: as parse_kernel_tuner. Also throws `FormatError` for an unknown unit of time, and if results precede the
 ///         metadata with the unit.
@@ -32,6 +33,7 @@ void record(json::Scanner& in, table_import::Builder& builder, double unit_s, st
 #if TUNEWRIGHT_DEFINES(data)
 
 #include <cmath>
+#include <optional>
 
 namespace tunewright::data::ktt_detail {
 
@@ -47,6 +49,7 @@ TUNEWRIGHT_INLINE Failure failure(std::string status) {
 TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder, double unit_s, std::string& kernel) {
   std::string status;
   double duration = 0, total_overhead = 0, other_overhead = 0;
+  std::optional<double> compilation;
   builder.begin_row();
   in.object([&](std::string_view key) {
     if (key == "Configuration") {
@@ -72,7 +75,10 @@ TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder,
       duration = in.number();
     } else if (key == "TotalOverhead") {
       total_overhead = in.number();
-    } else if (key == "DataMovementOverhead" || key == "SearcherOverhead" || key == "ValidationOverhead") {
+    } else if (key == "CompilationOverhead") {
+      compilation = in.number();
+    } else if (key == "DataMovementOverhead" || key == "SearcherOverhead" || key == "ValidationOverhead" ||
+               key == "ProfilingOverhead") {
       other_overhead += in.number();
     } else {
       (void)in.skip_value();
@@ -80,7 +86,7 @@ TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder,
   });
   Outcome outcome;
   // Numbers are written in decimals, so the sum of the parts may exceed the whole by a rounding.
-  const double compiling = total_overhead - other_overhead;
+  const double compiling = compilation.value_or(total_overhead - other_overhead);
   const bool is_rounding = std::abs(compiling) <= 1e-9 * total_overhead;
   outcome.compile_time = table_import::price(is_rounding ? 0 : compiling, unit_s);
   outcome.run_time = table_import::price(other_overhead + duration, unit_s);

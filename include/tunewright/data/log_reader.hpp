@@ -17,8 +17,9 @@ struct ImportOptions {
   std::size_t max_listed = 20;                         ///< bad lines listed with their reasons; all are counted
 };
 
-/// A log with one record per line, plain or gzip. `Parser` has `parse(line, record)`, which throws `FormatError` for a
-/// line that is not a record; it may cache text that repeats from line to line.
+/// A log with one record per line, plain or gzip; lines that begin with '#' are comments, as in TVM. `Parser` has
+/// `parse(line, record)`, which throws `FormatError` for a line that is not a record; it may cache text that repeats
+/// from line to line.
 template <class Record, class Parser>
 class LogReader {
  public:
@@ -39,7 +40,7 @@ class LogReader {
         report_.add_bad(lines_.number(), "longer than the limit");
         continue;
       }
-      if (line.find_first_not_of(" \t") == std::string_view::npos) {
+      if (line.find_first_not_of(" \t") == std::string_view::npos || line.front() == '#') {
         ++report_.blank;
         continue;
       }

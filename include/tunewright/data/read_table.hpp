@@ -9,7 +9,8 @@
 
 namespace tunewright::data {
 
-/// Reads a Kernel Tuner cache, a T4 file or a KTT file, plain or gzip; the first key determines which.
+/// Reads a Kernel Tuner cache, a T4 file or a KTT file, plain or gzip; the first key, or the one behind the version of
+/// a schema, determines which.
 ///
 ///   const data::ImportedTable imported = data::read_table("MI250X.json.gz", {.device = "MI250X"});
 ///   std::cout << data::summary(imported.report) << '\n';
@@ -27,16 +28,33 @@ namespace tunewright::data {
 #include "tunewright/data/ktt.hpp"
 #include "tunewright/data/t4.hpp"
 
+namespace tunewright::data::read_table_detail {
+
+/// The first key of an object other than `schema_version`, which several formats have; empty for another text.
+TUNEWRIGHT_INLINE std::string_view telling_key(std::string_view text) {
+  json::Scanner in(text);
+  try {
+    for (char before = '{'; in.accept(before); before = ',') {
+      const std::string_view key = in.plain_string();
+      if (key != "schema_version") return key;
+      in.expect(':');
+      (void)in.skip_value();
+    }
+  } catch (const FormatError&) {  // the importer tells what is wrong with the text
+  }
+  return {};
+}
+
+}  // namespace tunewright::data::read_table_detail
+
 namespace tunewright::data {
 
 TUNEWRIGHT_INLINE ImportedTable read_table(const std::string& path, TableSource source) {
   const std::string text = read_text(path);
   if (source.file.empty()) source.file = path;
-  std::string_view first;
-  json::Scanner in(text);
-  if (in.accept('{') && in.peek() == '"') first = in.plain_string();
-  if (first == "Metadata" || first == "Results") return parse_ktt(text, source);
-  if (first == "metadata" || first == "results" || first == "schema_version") return parse_t4(text, source);
+  const std::string_view key = read_table_detail::telling_key(text);
+  if (key == "Metadata" || key == "Results") return parse_ktt(text, source);
+  if (key == "metadata" || key == "results") return parse_t4(text, source);
   return parse_kernel_tuner(text, source);
 }
 

@@ -30,6 +30,7 @@ Fault fault(std::string_view invalidity);
 struct Result {
   std::vector<double> runtimes;
   double compilation = 0, time = std::nan("");
+  std::optional<double> benchmark;
   double time_unit_s = 0;  ///< 0 for that of the file
   std::string invalidity;
 };
@@ -40,7 +41,17 @@ void read_measurement(json::Scanner& in, Result& result);
 
 void record(json::Scanner& in, table_import::Builder& builder, double unit_s);
 
-std::string_view unit_name(std::string_view text);
+/// What a file says once for all results; empty for what it does not say.
+struct Metadata {
+  std::optional<double> unit_s;
+  std::string device;
+};
+
+void read_metadata(json::Scanner& in, Metadata& metadata);
+
+/// The metadata, which may follow the results. Without them the unit is that of the first time with one of its own:
+/// some tuners put the metadata into another file, and give all times of a result in one unit.
+Metadata find_metadata(std::string_view text);
 
 /// Writes result `i`; `configuration` writes its configuration as a JSON object.
 template <class Configuration>
@@ -53,6 +64,8 @@ void write_result(std::ostream& out, std::size_t i, const Outcome& outcome, cons
   configuration(line);
   line += ", \"times\": {\"compilation\": ";
   json::write(line, outcome.compile_time.count());
+  line += ", \"benchmark\": ";
+  json::write(line, outcome.run_time.count());
   const Timing* timing = outcome.timing();
   if (timing != nullptr) {
     line += ", \"runtimes\": ";
@@ -78,10 +91,11 @@ void finish(std::ostream& out);
 }  // namespace t4_detail
 
 /// Reads the text of a T4 file (results of an auto-tuner in the schema that several tuners share). The schema
-/// names neither device nor kernel, so `source` must name the device.
+/// names neither device nor kernel, so `source` must name the device unless the file's metadata do.
 ///
-/// The latency is the median of `times.runtimes`; running costs their sum, because the schema has nothing better. Times
-/// are in `metadata.timeunit`; a measurement may have its own unit.
+/// The latency is the median of `times.runtimes`; running costs `times.benchmark` or, without it, the sum of the
+/// runtimes. Times are in `metadata.timeunit` or, in files without metadata such as those of Kernel Tuner 1.0, in the
+/// unit of the measurement `time`; with metadata, that measurement may have its own unit.
 ///
 /// Errors: as parse_kernel_tuner. Also throws `FormatError` for a missing or unknown unit of time.
 [[nodiscard]] ImportedTable parse_t4(std::string_view text, const TableSource& source = {});
@@ -117,6 +131,8 @@ TUNEWRIGHT_INLINE void read_times(json::Scanner& in, Result& result) {
       in.array([&] { result.runtimes.push_back(in.number()); });
     } else if (key == "compilation" || key == "compilation_time") {
       result.compilation = in.number();
+    } else if (key == "benchmark") {
+      result.benchmark = in.number();
     } else {
       (void)in.skip_value();
     }
@@ -125,21 +141,22 @@ TUNEWRIGHT_INLINE void read_times(json::Scanner& in, Result& result) {
 
 TUNEWRIGHT_INLINE void read_measurement(json::Scanner& in, Result& result) {
   std::string name, unit;
-  double value = std::nan("");
+  std::string_view value;  // of other measurements anything
   in.object([&](std::string_view key) {
     if (key == "name") {
       in.string(name);
     } else if (key == "unit") {
       in.string(unit);
-    } else if (key == "value" && in.peek() != '"') {
-      value = in.number();
+    } else if (key == "value") {
+      value = in.skip_value();
     } else {
       (void)in.skip_value();
     }
   });
   if (name != "time") return;
-  result.time = value;
   if (!unit.empty()) result.time_unit_s = table_import::seconds_in(unit);
+  const bool is_word = value.empty() || value.front() == '"';  // in place of the time of a failure
+  if (!is_word) result.time = json::Scanner(value).number();
 }
 
 TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder, double unit_s) {
@@ -164,7 +181,7 @@ TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder,
   Outcome outcome;
   outcome.compile_time = table_import::price(result.compilation, unit_s);
   const double running = std::accumulate(result.runtimes.begin(), result.runtimes.end(), 0.0);
-  outcome.run_time = table_import::price(running, unit_s);
+  outcome.run_time = table_import::price(result.benchmark.value_or(running), unit_s);
   if (result.invalidity.empty()) throw FormatError("the result has no 'invalidity'");
   if (result.invalidity != "correct") {
     outcome.result = Failure{fault(result.invalidity), result.invalidity};
@@ -177,20 +194,55 @@ TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder,
   builder.end_row(std::move(outcome));
 }
 
-TUNEWRIGHT_INLINE std::string_view unit_name(std::string_view text) {  // "metadata" may follow the results
+TUNEWRIGHT_INLINE void read_metadata(json::Scanner& in, Metadata& metadata) {
+  in.object([&](std::string_view name) {
+    if (name == "timeunit") {
+      metadata.unit_s = table_import::seconds_in(in.string());
+    } else if (name == "device" && in.peek() == '"') {
+      in.string(metadata.device);
+    } else {
+      (void)in.skip_value();
+    }
+  });
+}
+
+TUNEWRIGHT_INLINE Metadata find_metadata(std::string_view text) {
+  Result timed;
+  std::string_view stored;
+  const auto find_unit = [&](std::string_view result) {
+    json::Scanner in(result);
+    in.object([&](std::string_view key) {
+      if (key != "measurements") return (void)in.skip_value();
+      in.array([&] { read_measurement(in, timed); });
+    });
+  };
+  const auto unless_damaged = [](const auto& read) {  // reading the results lists what is wrong with them
+    try {
+      read();
+    } catch (const FormatError&) {
+    }
+  };
   json::Scanner in(text);
-  std::string_view unit;
-  in.object([&](std::string_view key) {
-    if (key != "metadata") return (void)in.skip_value();
-    in.object([&](std::string_view name) {
-      if (name == "timeunit") {
-        unit = in.plain_string();
+  unless_damaged([&] {
+    in.object([&](std::string_view key) {
+      if (key == "results") {
+        in.array([&] {
+          const std::string_view result = in.skip_value();
+          if (timed.time_unit_s == 0) unless_damaged([&] { find_unit(result); });
+        });
       } else {
-        (void)in.skip_value();
+        const std::string_view value = in.skip_value();
+        if (key == "metadata") stored = value;
       }
     });
   });
-  return unit;
+  Metadata metadata;
+  if (!stored.empty()) {
+    json::Scanner at(stored);
+    read_metadata(at, metadata);
+  }
+  if (!metadata.unit_s && timed.time_unit_s > 0) metadata.unit_s = timed.time_unit_s;
+  return metadata;
 }
 
 TUNEWRIGHT_INLINE void finish(std::ostream& out) {
@@ -207,21 +259,17 @@ TUNEWRIGHT_INLINE ImportedTable parse_t4(std::string_view text, const TableSourc
   ImportReport report;
   table_import::Builder builder;
   table_import::Records records(text, report);
-  std::optional<double> unit_s;
+  t4_detail::Metadata metadata;
   json::Scanner in(text);
   try {
     in.object([&](std::string_view key) {
       if (key == "metadata") {
-        in.object([&](std::string_view name) {
-          if (name == "timeunit") {
-            unit_s = table_import::seconds_in(in.string());
-          } else {
-            (void)in.skip_value();
-          }
-        });
+        t4_detail::read_metadata(in, metadata);
       } else if (key == "results") {
-        if (!unit_s) unit_s = table_import::seconds_in(t4_detail::unit_name(text));
-        in.array([&] { records.one(in, [&](json::Scanner& at) { t4_detail::record(at, builder, *unit_s); }); });
+        if (!metadata.unit_s) metadata = t4_detail::find_metadata(text);
+        if (!metadata.unit_s) throw FormatError("expected a unit of time, in 'metadata' or of a measurement 'time'");
+        in.array(
+            [&] { records.one(in, [&](json::Scanner& at) { t4_detail::record(at, builder, *metadata.unit_s); }); });
       } else {
         (void)in.skip_value();
       }
@@ -229,7 +277,9 @@ TUNEWRIGHT_INLINE ImportedTable parse_t4(std::string_view text, const TableSourc
   } catch (const FormatError& error) {
     report.damage = error.what();
   }
-  return table_import::finish(builder, std::move(report), source, {});
+  Table described;
+  described.device = metadata.device;
+  return table_import::finish(builder, std::move(report), source, described);
 }
 
 TUNEWRIGHT_INLINE void write_t4(std::ostream& out, const Table& table) {

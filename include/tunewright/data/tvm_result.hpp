@@ -75,7 +75,8 @@ TUNEWRIGHT_INLINE Outcome to_outcome(const TvmResult& result) {
   for (const Seconds& s : result.run_times) seconds.push_back(s.count());
   outcome.result = Timing{.repeats = result.run_times,
                           .median = Seconds(stats::median(seconds)),
-                          .median_absolute_deviation = Seconds(stats::median_absolute_deviation(seconds))};
+                          .median_absolute_deviation = Seconds(stats::median_absolute_deviation(seconds)),
+                          .stopped = StopReason::Precise};  // nothing says that TVM wanted more repeats than it took
   return outcome;
 }
 

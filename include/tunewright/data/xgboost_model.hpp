@@ -101,7 +101,8 @@ TUNEWRIGHT_INLINE XgboostEnsemble::Link link_of(const std::string& objective) {
   for (const Known& one : known) {
     if (one.prefix == objective) return one.link;
   }
-  refuse("objective '" + objective + "' is none of those with one score a row");
+  refuse("objective '" + objective +
+         "' is not known here; give a model with another, such as reg:squarederror or rank:pairwise");
 }
 
 TUNEWRIGHT_INLINE XgboostEnsemble::Tree tree_of(const nlohmann::json& json, std::size_t columns) {

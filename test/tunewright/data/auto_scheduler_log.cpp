@@ -85,6 +85,12 @@ TEST_CASE("early versions hold fewer fields of the task, and are written back as
   CHECK(to_line(record) == v4);
   const std::string v5 = with(with(every_step, R"(, ["a"])", ""), "v0.6", "v0.5");
   CHECK(to_line(data::parse_auto_scheduler_line(v5)) == v5);
+  const std::string v2 = with(with(v4, ", [-1, 16, 64, 49152, 2147483647, 1024, 8, 32]", ""), "v0.4", "v0.2");
+  const auto first = data::parse_auto_scheduler_line(v2);
+  CHECK(first.task->fields == 2);
+  CHECK(first.task->hardware == ansor::HardwareParameters{});
+  CHECK(first.steps == record.steps);
+  CHECK(to_line(first) == v2);
 }
 
 TEST_CASE("a record without a task is not written") {
@@ -160,6 +166,16 @@ TEST_CASE("published logs are read line by line, and written back equal") {
     CHECK(log.report().failed == failed);
     CHECK(keys.size() == tasks);
   }
+}
+
+TEST_CASE("comments are no bad lines") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("log.json");
+  std::ofstream(path) << "# tuned on a Tuesday\n" << every_step << "\n#\n";
+  const auto report = data::read_log<data::AutoSchedulerLog>(path, [](const data::AutoSchedulerRecord&) {});
+  CHECK(report.records == 1);
+  CHECK(report.blank == 2);
+  CHECK(report.complete());
 }
 
 TEST_CASE("bad lines are counted and listed, and the records around them are read") {

@@ -44,6 +44,7 @@ TEST_CASE("every decision of a knob is a parameter, every record a row") {
   CHECK(table.text(0) == "8,2,1 0,none,vec,true");
   CHECK(table.cost_s(0) == 0.5);
   CHECK(table.outcomes[0].timing()->median_absolute_deviation == Seconds(0.25));
+  CHECK(table.outcomes[0].timing()->stopped == StopReason::Precise);
   CHECK(table.outcomes[0].run_time == Seconds(2));
   CHECK(table.outcomes[1].failure()->fault == Fault::InvalidSchedule);
   CHECK(report.lines == 5);

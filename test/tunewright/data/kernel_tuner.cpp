@@ -65,6 +65,27 @@ TEST_CASE("a word in place of the time is a failure of that kind, with its price
   CHECK(fault("1e20") == Fault::Unknown);
 }
 
+TEST_CASE("a failure is told in place of any objective, or as an error") {
+  const auto fault = [](const std::string& members) {
+    const auto read =
+        data::parse_kernel_tuner(with(R"("32,row": {"x": 32, "mode": "row", "compile_time": 1000, )" + members + "}"));
+    REQUIRE(read.table.size() == 2);
+    CHECK(read.table.outcomes[1].compile_time == Seconds(1));
+    REQUIRE(read.table.outcomes[1].failure() != nullptr);
+    return read.table.outcomes[1].failure()->fault;
+  };
+  CHECK(fault(R"("GFLOP/s": "CompilationFailedConfig")") == Fault::DeviceCompileError);
+  CHECK(fault(R"("energy": "RuntimeFailedConfig")") == Fault::RunError);
+  CHECK(fault(R"("__error__": "InvalidConfig")") == Fault::InvalidSchedule);
+  // The value of a parameter is no failure, whatever its name.
+  std::string text = with(R"("32,row": {"x": 32, "mode": "row", "time": 1})");
+  for (auto at = text.find("row"); at != std::string::npos; at = text.find("row", at))
+    text.replace(at, 3, "InvalidConfig");
+  const data::ImportedTable read = data::parse_kernel_tuner(text);
+  CHECK(read.table.text(1) == "32,InvalidConfig");
+  CHECK(read.report.failed == 0);
+}
+
 TEST_CASE("a record that is none is skipped, counted and listed with line and reason") {
   using doctest::Contains;
   CHECK(reason(R"("a": {"x": 32, "time": 1})").c_str() == Contains("parameter 'mode' has no value"));
@@ -134,6 +155,15 @@ TEST_CASE("memory is in proportion to the text, whatever its first records make 
   CHECK(read.table.size() == 1);
   CHECK(read.table.choices.capacity() <= text.size());
   CHECK(read.table.outcomes.capacity() <= text.size());
+}
+
+TEST_CASE("a problem may be a number or a word") {
+  const auto problem = [](const std::string& size) {
+    std::string text = head + good + "}}";
+    return data::parse_kernel_tuner(text.replace(text.find("[64, 32]"), 8, size)).table.problem;
+  };
+  CHECK(problem("4096") == "4096");
+  CHECK(problem("\"callable\"") == "callable");
 }
 
 TEST_CASE("the parameters may follow the cache") {

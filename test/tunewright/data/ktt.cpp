@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <string>
 
 #include "support/data_file.hpp"
+#include "support/temporary_folder.hpp"
 #include "tunewright/data/read_table.hpp"
 
 using namespace tunewright;
@@ -57,6 +59,15 @@ TEST_CASE("parts that add up to the whole but for a rounding leave nothing for c
   CHECK(read.table.outcomes[0].compile_time == Seconds(0));
 }
 
+TEST_CASE("newer files say what compiling and profiling took") {
+  const std::string parts =
+      R"(, "TotalOverhead": 100, "DataMovementOverhead": 10, "ProfilingOverhead": 20, "CompilationOverhead": 60)";
+  const auto read = data::parse_ktt(file(result(1, "Ok", parts)));
+  REQUIRE(read.report.records == 1);
+  CHECK(read.table.outcomes[0].compile_time.count() == doctest::Approx(60e-6).scale(0));
+  CHECK(read.table.outcomes[0].run_time.count() == doctest::Approx(35e-6).scale(0));  // 10 and 20, and 5 of the kernel
+}
+
 TEST_CASE("what is no result is skipped; what is no file is an error") {
   const auto read = data::parse_ktt(
       file(result(1, "Ok") + "," + result(1, "Ok") + ", 7," + result(2, "Ok", R"(, "SearcherOverhead": 3)")),
@@ -81,6 +92,21 @@ TEST_CASE("what is no result is skipped; what is no file is an error") {
 }
 
 TEST_CASE("the first key tells the format of a file") {
+  const support::TemporaryFolder folder;
+  const auto read = [&](const std::string& text) {
+    std::ofstream(folder.file("table.json")) << text;
+    return data::read_table(folder.file("table.json"), {.device = "d"}).table;
+  };
+  const std::string cache = R"("kernel_name": "k", "tune_params_keys": ["x"], "tune_params": {"x": [1]},
+    "cache": {"1": {"x": 1, "time": 2}}})";
+  CHECK(read(R"({"schema_version": "1.1.0", "device_name": "gpu", )" + cache).kernel == "k");
+  const std::string t4 = R"("results": [{"configuration": {"x": 1}, "times": {"runtimes": [2]},
+    "invalidity": "correct", "measurements": [{"name": "time", "value": 2, "unit": "ms"}]}]})";
+  CHECK(read(R"({ "schema_version": "1.0.0", )" + t4).cost_s(0) == doctest::Approx(2e-3).scale(0));
+  CHECK(read("{" + t4).cost_s(0) == doctest::Approx(2e-3).scale(0));
+  for (const char* text : {"", "[1]", R"({"schema_version")", R"({"schema_version": })", R"({"schema_version": 1})"})
+    CHECK_THROWS_WITH_AS((void)read(text), Contains("is no Kernel Tuner cache"), FormatError);
+
   CHECK(data::read_table(support::data_file("t4_convolution_A100.json"), {.device = "A100"}).report.records == 4);
   CHECK(data::read_table(support::data_file("kernel_tuner_convolution_A100.json.gz")).report.records == 424);
   CHECK_THROWS_WITH_AS((void)data::read_table(support::data_file("bennu_x86_matmul.json")),

@@ -58,7 +58,7 @@ TEST_CASE("times are read in the unit of the file, one with a unit of its own in
 
 TEST_CASE("a unit or a device that is not named is an error, results before the unit are not") {
   CHECK_THROWS_WITH_AS((void)data::parse_t4(file("", good), {.file = "f", .device = "d"}),
-                       Contains("unit of time '' is unknown"), FormatError);
+                       Contains("expected a unit of time"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::parse_t4(file("\"timeunit\": \"fortnights\"", good), {.device = "d"}),
                        Contains("'fortnights' is unknown"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::parse_t4(file("\"timeunit\": \"ms\"", good), {.file = "f"}),
@@ -67,6 +67,45 @@ TEST_CASE("a unit or a device that is not named is an error, results before the 
                        FormatError);
   const std::string swapped = R"({"results": [)" + good + R"(], "metadata": {"timeunit": "ms"}})";
   CHECK(data::parse_t4(swapped, {.device = "d"}).table.cost_s(0) == doctest::Approx(2e-3).scale(0));
+}
+
+TEST_CASE("without metadata, times are in the unit of the measured time") {
+  const std::string timed = R"({"timestamp": "2026", "configuration": {"x": 1}, "times": {"compilation": 500,
+    "benchmark": 40, "framework": 1, "search_algorithm": 0, "validation": 0, "runtimes": [4, 2, 2]},
+    "invalidity": "correct", "correctness": 1, "measurements": [{"name": "watts", "value": [[0.1, 30]], "unit": ""},
+    {"name": "optimal", "value": true, "unit": ""}, {"name": "time", "value": 2.5, "unit": "ms"}],
+    "objectives": ["time"]})";
+  const std::string failed = R"({"configuration": {"x": 2}, "times": {"compilation": 300, "benchmark": 7,
+    "runtimes": []}, "invalidity": "compile", "measurements": [{"name": "__error__", "value": "", "unit": ""}]})";
+  const auto parse = [](const std::string& results) {
+    return data::parse_t4(R"({"results": [)" + results + R"(], "schema_version": "1.0.0"})", {.device = "d"});
+  };
+  const data::ImportedTable read = parse("7, " + failed + ", " + timed);  // the unit comes last
+  CHECK(read.report.bad == 1);
+  REQUIRE(read.table.size() == 2);
+  CHECK(read.table.outcomes[0].failure()->fault == Fault::DeviceCompileError);
+  CHECK(read.table.outcomes[0].compile_time.count() == doctest::Approx(0.3));
+  CHECK(read.table.outcomes[0].run_time.count() == doctest::Approx(0.007));
+  CHECK(read.table.cost_s(1) == doctest::Approx(2e-3).scale(0));
+  CHECK(read.table.outcomes[1].compile_time.count() == doctest::Approx(0.5));
+  CHECK(read.table.outcomes[1].run_time.count() == doctest::Approx(0.04));
+
+  const std::string cut = R"({"results": [)" + timed + ", " + failed.substr(0, 30);
+  const data::ImportedTable early = data::parse_t4(cut, {.device = "d"});
+  CHECK(early.report.records == 1);
+  CHECK(!early.report.damage.empty());
+
+  CHECK_THROWS_WITH_AS((void)parse(failed), Contains("expected a unit of time"), FormatError);
+  std::string no_number = timed;
+  no_number.replace(no_number.find("2.5"), 3, "[2.5]");
+  CHECK_THROWS_WITH_AS((void)parse(no_number), Contains("expected a number"), FormatError);
+}
+
+TEST_CASE("metadata may name the device") {
+  const std::string metadata = R"("autotuner": "some", "device": "gpu", "timeunit": "microseconds")";
+  CHECK(data::parse_t4(file(metadata, good)).table.device == "gpu");
+  CHECK(data::parse_t4(file(metadata, good), {.device = "other"}).table.device == "other");
+  CHECK(data::parse_t4(R"({"results": [)" + good + R"(], "metadata": {)" + metadata + "}}").table.device == "gpu");
 }
 
 TEST_CASE("a result that is none is skipped with line and reason") {
@@ -98,6 +137,7 @@ TEST_CASE("a table written as T4 is read as itself") {
   for (std::size_t i = 0; i < table.size(); ++i) {
     CHECK(read.table.text(i) == table.text(i));
     CHECK(read.table.outcomes[i].compile_time == table.outcomes[i].compile_time);
+    CHECK(read.table.outcomes[i].run_time == table.outcomes[i].run_time);
     CHECK(read.table.cost_s(i) == table.cost_s(i));
   }
   CHECK(read.table.outcomes.back().failure()->fault == Fault::RunError);

@@ -115,7 +115,9 @@ TEST_CASE("xgboost: what cannot be read is refused with the reason") {
     CHECK(why_refused(parts.text()) == std::string("not an XGBoost model in JSON that can be read: ") + reason);
   };
   refused({.booster = "gblinear"}, "the booster is 'gblinear', not gbtree");
-  refused({.objective = "multi:softmax"}, "objective 'multi:softmax' is none of those with one score a row");
+  refused({.objective = "multi:softmax"},
+          "objective 'multi:softmax' is not known here; give a model with another, such as reg:squarederror or "
+          "rank:pairwise");
   refused({.base = "much"}, "base_score is 'much', not a number");
   refused({.objective = "binary:logistic", .base = "1"}, "base_score is out of the range of its objective");
   refused({.classes = "3"}, "num_class is above 1; models with one score a row can be read");

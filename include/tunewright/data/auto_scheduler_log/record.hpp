@@ -18,7 +18,7 @@ namespace ansor {
 
 using namespace schedule::ansor;  // the steps
 
-/// The eight hardware parameters of the search; -1 or 0 if meaningless.
+/// The eight hardware parameters of the search; -1 or 0 if meaningless, all 0 if not recorded.
 struct HardwareParameters {
   std::int64_t cores = 0;
   std::int64_t vector_bytes = 0;
@@ -39,7 +39,7 @@ struct TaskInfo {
   std::string target_host;
   int layout_rewrite = 0;  ///< 0 none, 1 by an inserted stage, 2 of weights ahead of time
   std::vector<std::string> input_names;
-  unsigned fields = 6;  ///< number of the above members in the record: 3 in early versions
+  unsigned fields = 6;  ///< number of the above members in the record: 2 or 3 in early versions
   bool operator==(const TaskInfo&) const = default;
 };
 

@@ -155,16 +155,18 @@ TUNEWRIGHT_INLINE TaskInfo LineParser::read_task(json::Scanner& in) {
   in.string(task.workload_key);
   in.expect(',');
   in.string(task.target);
-  in.expect(',');
-  std::vector<std::int64_t> h;
-  in.integers(h);
-  if (h.size() != 8) in.fail("expected 8 hardware parameters, not " + std::to_string(h.size()));
-  for (const std::int64_t value : h)
-    if (!std::in_range<std::int32_t>(value))
-      in.fail("expected hardware parameters of 32 bits, not " + std::to_string(value));
-  task.hardware = {h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
-  task.fields = 3;
+  task.fields = 2;
   if (in.accept(',')) {
+    std::vector<std::int64_t> h;
+    in.integers(h);
+    if (h.size() != 8) in.fail("expected 8 hardware parameters, not " + std::to_string(h.size()));
+    for (const std::int64_t value : h)
+      if (!std::in_range<std::int32_t>(value))
+        in.fail("expected hardware parameters of 32 bits, not " + std::to_string(value));
+    task.hardware = {h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
+    ++task.fields;
+  }
+  if (task.fields == 3 && in.accept(',')) {
     in.string(task.target_host);
     ++task.fields;
   }
@@ -188,10 +190,11 @@ TUNEWRIGHT_INLINE std::string write_line(const AutoSchedulerRecord& record) {
   json::write(out, task.workload_key);
   out += ", ";
   json::write(out, task.target);
-  out += ", ";
-  json::write_array(out,
-                    std::array{h.cores, h.vector_bytes, h.cache_line_bytes, h.shared_memory_per_block_bytes,
-                               h.local_memory_per_block_bytes, h.threads_per_block, h.vthread_extent, h.warp_size});
+  if (task.fields > 2) {
+    json::write_array(out += ", ",
+                      std::array{h.cores, h.vector_bytes, h.cache_line_bytes, h.shared_memory_per_block_bytes,
+                                 h.local_memory_per_block_bytes, h.threads_per_block, h.vthread_extent, h.warp_size});
+  }
   if (task.fields > 3) json::write(out += ", ", task.target_host);
   if (task.fields > 4) json::write(out += ", ", task.layout_rewrite);
   if (task.fields > 5) json::write_array(out += ", ", task.input_names);

@@ -287,13 +287,10 @@ TUNEWRIGHT_INLINE ModelInput ModelReader::input(const ::onnx::ValueInfoProto& pr
   input.type = *element;
   input.has_shape = type.has_shape();
   for (const auto& dimension : type.shape().dim()) {
-    if (dimension.has_dim_value() && dimension.dim_value() < 1) {
-      refuse("input '" + proto.name() + "' has an extent of " + std::to_string(dimension.dim_value()) +
-             "; give at least 1, or a name and the extent while importing");
-    }
+    // Some exporters write 0 or -1 where an extent is open.
+    const bool is_known = dimension.has_dim_value() && dimension.dim_value() > 0;
     input.shape.push_back(
-        {dimension.has_dim_value() ? std::optional(std::int64_t{dimension.dim_value()}) : std::nullopt,
-         dimension.dim_param()});
+        {is_known ? std::optional(std::int64_t{dimension.dim_value()}) : std::nullopt, dimension.dim_param()});
   }
   return input;
 }

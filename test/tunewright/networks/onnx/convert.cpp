@@ -334,6 +334,22 @@ TEST_CASE("an output that no operator computes is refused where something reads 
   CHECK(contains(refusal(model), "node 'the Abs' (Abs): it reads 'more', an output that no operator here computes"));
 }
 
+TEST_CASE("masks, places and deviations that nothing reads are left out") {
+  Model model = onnx_model(
+      {1, 1, 1, 2}, {onnx_node("Dropout", {"x"}, "d"), onnx_node("MaxPool", {"d"}, "p", {{"kernel_shape", Ints{1, 1}}}),
+                     onnx_node("LayerNormalization", {"p", "one"}, "y", {{"epsilon", 0.0}})});
+  model.constants = {{"one", onnx_floats("one", {2}, {1, 1})}};
+  model.nodes[0].outputs.push_back("mask");
+  model.nodes[1].outputs.push_back("places");
+  for (const char* name : {"mean", "deviation"}) model.nodes[2].outputs.emplace_back(name);
+  CHECK(onnx_result(model, {1, 3}) == std::vector<float>{-1, 1});
+  for (const std::string name : {"mask", "places", "mean", "deviation"}) {
+    Model read = model;
+    read.outputs.push_back(name);
+    CHECK(contains(refusal(read), "no operator here computes the output '" + name + "'; leave it out of the model"));
+  }
+}
+
 TEST_CASE("the largest integer of a constant node means as far as there is") {
   using networks::onnx::AttributeValue;
   const std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();

@@ -88,6 +88,18 @@ TEST_CASE("nodes, weights, inputs and outputs are read") {
   CHECK(model.outputs == std::vector<std::string>{"y"});
 }
 
+TEST_CASE("extents of 0 and -1 are open ones") {
+  const Folder folder;
+  for (const int extent : {0, -1}) {
+    onnx::ModelProto model = sum_model();
+    onnx::TypeProto& type = *model.mutable_graph()->mutable_input(0)->mutable_type();
+    type.mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_value(extent);
+    const auto read = networks::onnx::read_model(folder.write("model/it.onnx", model.SerializeAsString()));
+    REQUIRE(read.inputs.at(0).shape.size() == 1);
+    CHECK(!read.inputs[0].shape[0].extent);
+  }
+}
+
 TEST_CASE("weights may lie in a file of the same folder, and nowhere else") {
   onnx::ModelProto model = sum_model();
   onnx::TensorProto& weight = *model.mutable_graph()->mutable_initializer(0);

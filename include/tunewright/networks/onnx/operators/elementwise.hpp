@@ -127,10 +127,6 @@ TUNEWRIGHT_INLINE std::vector<Value> same(Emitter&, const Call& call) {
   if (call.node.op == "Dropout") {
     const bool trains = call.has(2) && call.known_number(2, "training_mode") != 0;
     if (trains) call.unsupported("training_mode", "networks run inference only", "export the model in evaluation mode");
-    for (std::size_t o = 1; o < call.node.outputs.size(); ++o) {
-      if (!call.node.outputs[o].empty())
-        call.unsupported("mask", "the second output is a mask of what was dropped", "export in evaluation mode");
-    }
   }
   return {call.input(0)};
 }

@@ -185,9 +185,6 @@ TUNEWRIGHT_INLINE std::vector<Value> pooling(Emitter& emitter, const Call& call)
   if (w.dilation != std::array<std::int64_t, 2>{1, 1}) {
     call.unsupported("dilations", "the window has holes", "pool without dilation");
   }
-  if (largest && call.node.outputs.size() > 1 && !call.node.outputs[1].empty()) {
-    call.unsupported("Indices", "the places of the largest elements are an output", "pool without indices");
-  }
   const bool counts_padding = call.whole("count_include_pad", 0) != 0;
   op::Pool2dOptions options{.kernel = {w.kernel[0], w.kernel[1]},
                             .stride = {w.stride[0], w.stride[1]},

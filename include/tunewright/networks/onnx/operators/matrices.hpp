@@ -135,10 +135,6 @@ TUNEWRIGHT_INLINE std::vector<Value> softmax(Emitter& emitter, const Call& call)
 TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const Call& call) {
   const Value& given = call.input(0);
   const std::size_t axis = call.dimension(call.whole("axis", -1), given.shape.size());
-  for (std::size_t o = 1; o < call.node.outputs.size(); ++o) {
-    if (!call.node.outputs[o].empty())
-      call.unsupported("outputs", "mean and deviation are outputs, too", "compute them with ReduceMean");
-  }
   Shape rows(given.shape.begin(), given.shape.begin() + static_cast<std::ptrdiff_t>(axis));
   std::int64_t columns = 1;
   for (std::size_t d = axis; d < given.shape.size(); ++d) columns *= given.shape[d];
