@@ -258,9 +258,21 @@ class Session {
     return batch;
   }
 
-  // What the explorer finds and the filter keeps.
-  [[nodiscard]] std::vector<Config> explore(std::size_t n, const KeySet& excluded, Rng rng, Rng select_rng) {
-    const samplers::Guide guide = guide_of_sampler(std::move(select_rng));
+  // What the explorer finds, as the sampler wants it to, and the filter keeps.
+  [[nodiscard]] std::vector<Config> explore(std::size_t n, const KeySet& excluded, Rng rng,
+                                            [[maybe_unused]] Rng select_rng) {
+    if constexpr (!has_draft && GuidingSamplerFor<typename Recipe::sampler, typename Recipe::model>) {
+      return with_labelled(1, [&](const samplers::Labelled& labelled) {
+        return explore_by(parts_.sampler.guide(std::as_const(parts_.model), labelled, select_rng), n, excluded, rng);
+      });
+    } else {
+      return explore_by({}, n, excluded, rng);
+    }
+  }
+
+  // The same by `guide`, or by the score where it is an empty function.
+  [[nodiscard]] std::vector<Config> explore_by(const samplers::Guide& guide, std::size_t n, const KeySet& excluded,
+                                               Rng& rng) {
     const auto rank_for_explorer = [&](std::span<const Config> configs, std::span<float> score) {
       rank(configs, score, guide);
     };
@@ -276,17 +288,6 @@ class Session {
   void rank(std::span<const Config> configs, std::span<float> score, const samplers::Guide& guide = {}) {
     const CandidateRanking<Recipe> ranking(parts_, state_.task, state_.ranked, guide);
     add_counts(state_.rejected, ranking.rank(configs, score));
-  }
-
-  // What the sampler wants the explorer to look for; an empty function where it has no wish but the score.
-  [[nodiscard]] samplers::Guide guide_of_sampler([[maybe_unused]] Rng rng) const {
-    if constexpr (!has_draft && GuidingSamplerFor<typename Recipe::sampler, typename Recipe::model>) {
-      return with_labelled(1, [&](const samplers::Labelled& labelled) {
-        return parts_.sampler.guide(std::as_const(parts_.model), labelled, rng);
-      });
-    } else {
-      return {};
-    }
   }
 
   // Calls use(labelled) with what was measured so far, beside a pool of `candidates`.

@@ -13,9 +13,11 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "support/network_lessons.hpp"
+#include "tunewright/data/safetensors.hpp"
 #include "tunewright/models/committee.hpp"
 #include "tunewright/models/gaussian_process.hpp"
 #include "tunewright/models/gbdt.hpp"
@@ -244,6 +246,16 @@ TEST_CASE_TEMPLATE("infinite features and batches that all failed are learned fr
   for (const float score : test::predicted(fitted<Model>(lesson), lesson.x)) CHECK(!std::isnan(score));
 }
 
+TEST_CASE_TEMPLATE("a batch that failed leaves a model that says whether it has learned untrained", Model, models::Gbdt,
+                   RankingTrees, TreeCommittee, models::Mlp, ThinnedMlp) {
+  const auto lesson = test::make_lesson(60, 3);
+  Model model = fitted<Model>(lesson);
+  REQUIRE(model.trained());
+  model.fit(lesson.x, std::vector<float>(60, 0.0F), lesson.group);
+  CHECK_FALSE(model.trained());
+  CHECK(test::predicted(model, lesson.x) == test::predicted(small<Model>(), lesson.x));
+}
+
 TEST_CASE_TEMPLATE("with the largest label that is taken, scores are numbers", Model, MODELS) {
   auto lesson = test::make_lesson(60, 3);
   for (std::size_t p = 0; p < 60; ++p) lesson.y[p] = p % 2 == 0 ? 64.0F : 0.0F;
@@ -270,6 +282,22 @@ TEST_CASE_TEMPLATE("deviations are in the unit of the score and follow their pro
     }
     std::vector<float> short_deviation(99);
     CHECK_THROWS_AS(model.predict_with_deviation(lesson.x, score, short_deviation), std::invalid_argument);
+  }
+}
+
+TEST_CASE_TEMPLATE("a model that has learned nothing is sure of nothing", Model, models::Linear,
+                   models::GaussianProcess, TreeCommittee, ThinnedMlp) {
+  const auto lesson = test::make_lesson(60, 3);
+  Model model = small<Model>();
+  std::vector<float> score(60), deviation(60);
+  const auto check_unsure = [&] {
+    model.predict_with_deviation(lesson.x, score, deviation);
+    for (std::size_t p = 0; p < 60; ++p) CHECK(deviation[p] == (p == 49 ? -nothing : 1));
+  };
+  check_unsure();
+  if constexpr (requires { model.trained(); }) {
+    model.fit(lesson.x, std::vector<float>(60, 0.0F), lesson.group);
+    check_unsure();
   }
 }
 
@@ -313,4 +341,37 @@ TEST_CASE_TEMPLATE("saved and loaded, the same bits; what is not the file that w
   small<Model>().save(empty, 7);
   load(empty.str(), 7);
   CHECK(test::predicted(loaded, lesson.x) == test::predicted(small<Model>(), lesson.x));
+}
+
+TEST_CASE("a thinned network is stored with what decides its masks, in a file of the network") {
+  const auto lesson = test::make_lesson(80, 3);
+  ThinnedMlp model{.model = small_network(), .dropout = 0.3F, .passes = 3};
+  model.model.seed = 7;
+  model.fit(lesson.x, lesson.y, lesson.group);
+  std::stringstream file;
+  model.save(file, 7);
+  const std::string bytes = file.str();
+  const auto load = [&](auto loaded, const std::string& text) {
+    std::istringstream in(text);
+    loaded.load(in, 7);
+    return loaded;
+  };
+  CHECK(test::predicted(load(ThinnedMlp{}, bytes), lesson.x) == test::predicted(model, lesson.x));
+  CHECK(test::predicted(load(models::Mlp{}, bytes), lesson.x) == test::predicted(model.model, lesson.x));
+  std::ostringstream alone;
+  model.model.save(alone, 7);
+  const ThinnedMlp thinned = load(ThinnedMlp{.dropout = 0.2F, .passes = 4}, alone.str());
+  CHECK(thinned.dropout == 0.2F);
+  CHECK(thinned.passes == 4);
+  CHECK(test::predicted(thinned.model, lesson.x) == test::predicted(model.model, lesson.x));
+  for (const auto& [option, value, reason] : {std::tuple{"with_dropout.passes", "1", "passes is 1"},
+                                              {"with_dropout.dropout", "nan", "dropout is nan"},
+                                              {"with_dropout.passes", "3x", "'3x' is no with_dropout.passes"}}) {
+    std::istringstream in(bytes);
+    data::TensorFile damaged = data::read_safetensors(in);
+    damaged.metadata[option] = value;
+    std::ostringstream out;
+    data::write_safetensors(out, damaged.tensors, damaged.metadata);
+    CHECK_THROWS_WITH_AS(load(ThinnedMlp{}, out.str()), doctest::Contains(reason), std::runtime_error);
+  }
 }

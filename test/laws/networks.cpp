@@ -138,6 +138,21 @@ TEST_CASE_TEMPLATE("labels without a gradient teach nothing, and take nothing aw
   CHECK(copy_of(model) != before);
 }
 
+TEST_CASE_TEMPLATE("a fit on labels without a gradient leaves a network untrained", Model, NETWORKS) {
+  const auto lesson = test::make_lesson(60, 3);
+  for (const float label : {0.0F, 0.5F}) {
+    Model model = small<Model>();
+    model.training.loss = nn::Loss::LambdaRank;
+    model.fit(lesson.x, lesson.y, lesson.group);
+    REQUIRE(model.trained());
+    model.fit(lesson.x, std::vector<float>(60, label), lesson.group);
+    CHECK_FALSE(model.trained());
+    CHECK(test::predicted(model, lesson.x) == test::predicted(small<Model>(), lesson.x));
+    model.train_from_current(lesson.x, lesson.y, lesson.group, model.training);
+    CHECK(model.trained());
+  }
+}
+
 TEST_CASE_TEMPLATE("training on from nothing is fit", Model, NETWORKS) {
   const auto lesson = test::make_lesson(100, 3);
   Model once = fitted<Model>(lesson), on = small<Model>();

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -115,6 +116,18 @@ template <class Recipe>
 struct LoweredTwice : Recipe {
   using filter = LimitsOfConfigurations;
 };
+
+TEST_CASE("after a batch that failed Pruner still goes by its draft") {
+  Parts<PrunerQuick> parts = small<PrunerQuick>(5, 1);
+  Session<PrunerQuick> session(parts, test::small_matmul());
+  const auto batch = session.ask(8);
+  std::vector<Outcome> failures(batch.size());
+  for (Outcome& outcome : failures) outcome.result = Failure{Fault::RunError, ""};
+  session.tell(batch, failures);
+  const auto next = session.ask(8);
+  CHECK(next.size() == 8);
+  for (const auto& candidate : next) CHECK_FALSE(std::isfinite(candidate.predicted));  // no network chose it
+}
 
 TEST_CASE("candidates that filter and ranking share lowered make the same history") {
   const Task task = test::small_conv2d();

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -695,6 +696,37 @@ TEST_CASE("a sampler says what exploration looks for, round by round") {
   CHECK(draws[0] == draws[1]);
   CHECK(draws[2] == draws[3]);
   CHECK(draws[0] != draws[2]);
+}
+
+/// Looks for what the model thinks best, and at its arguments each time.
+struct LooksAtLabels : samplers::TopK {
+  std::shared_ptr<std::vector<float>> sums = std::make_shared<std::vector<float>>();
+
+  std::vector<std::size_t> select(const toy::Linear& model, const FeatureBatch& x, std::span<const float> score,
+                                  std::size_t n, Rng& rng, const samplers::Labelled& = {}) const {
+    return TopK::select(model, x, score, n, rng);
+  }
+  samplers::Guide guide(const toy::Linear& model, const samplers::Labelled& labelled, Rng&) const {
+    return [&, seen = sums](const FeatureBatch& x, std::span<float> value) {
+      seen->push_back(std::accumulate(labelled.y.begin(), labelled.y.end(), 0.0F));
+      model.predict(x, value);
+    };
+  }
+};
+
+TEST_CASE("the arguments of a guide last as long as the exploration") {
+  struct Recipe : toy::Anneal {
+    using sampler = LooksAtLabels;
+  };
+  Parts<Recipe> parts;
+  parts.threads = 1;
+  Session<Recipe> session(parts, toy::task());
+  const auto first = session.ask(40);
+  session.tell(first, measured(first));
+  const std::vector<float> y = parts.training.assemble().y;
+  (void)session.ask(8);
+  REQUIRE_FALSE(parts.sampler.sums->empty());
+  for (const float sum : *parts.sampler.sums) CHECK(sum == std::accumulate(y.begin(), y.end(), 0.0F));
 }
 
 TEST_CASE("where there is a draft the sampler is not asked what to look for") {

@@ -23,8 +23,8 @@ namespace tunewright::adaptations {
 ///   each of `folds` parts of the own programs is ranked by the model that A makes from the others, and by one
 ///   fitted on the others; pairwise accuracies are averaged.  transfer iff  with A + margin >= without
 ///
-/// The comparison is repeated whenever there are `min_growth` more programs, or fewer, which are another session's; a
-/// verdict can change both ways.
+/// The comparison is repeated whenever there are `min_growth` more programs, or fewer, which are another session's: the
+/// verdict on the others does not hold for them. A verdict can change both ways.
 ///
 ///   adaptations::Guarded<adaptations::FineTune, models::Mlp>{.transfer = {.frozen = {"encoder"}}}
 ///
@@ -64,6 +64,10 @@ struct Guarded {
       source = model;
       transferred = model;
       fresh = transfer;
+    }
+    if (y.size() < judged_candidates) {
+      fell_back = false;
+      judged_candidates = 0;
     }
     if (y.size() >= least_programs && y.size() >= folds && has_grown(y.size(), judged_candidates, min_growth))
       judge({x, {y.begin(), y.end()}, {group.begin(), group.end()}});

@@ -18,6 +18,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/feature_rows.hpp"
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/models/concept.hpp"
@@ -41,7 +42,7 @@ namespace tunewright::models {
 /// Cost:        N times that of M; members are trained in parallel, each with its share of the threads. A predict after
 ///              weights were written through `parameters` copies them.
 /// Determinism: bit-identical at any number of threads, as M is.
-/// Errors:      those of M; `load` rejects another number of members.
+/// Errors:      those of M; `fit` rejects members that could only be equal, `load` another number of members.
 template <CostModel M, std::size_t N = 5>
 struct Committee {
   static_assert(N >= 2, "one model cannot disagree; take at least two");
@@ -49,7 +50,7 @@ struct Committee {
   static constexpr bool reads_rows_of = ReadsRowsOf<M, Featurizer>;
 
   M member{};             ///< options of every member; a `seed` among them is replaced
-  bool bootstrap = true;  ///< false: all train on the same data and differ only in their seeds
+  bool bootstrap = true;  ///< false: all train on the same data and differ only in their `seed`, which M must have
   unsigned threads = 0;   ///< 0: all hardware threads
   std::uint64_t seed = 43;
 
@@ -69,12 +70,13 @@ struct Committee {
     mean_of(opinions(x), score);
   }
 
-  /// Before the first fit every deviation is 1, because labels are in [0, 1].
+  /// Before the first fit, and after one that taught no member anything, every deviation is 1, because labels are in
+  /// [0, 1].
   void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const {
     check_predict_sizes("models::Committee", x, score.size());
     check_predict_sizes("models::Committee", x, deviation.size());
-    if (members.empty()) {
-      member.predict(x, score);
+    if (!taught()) {
+      predict(x, score);
       for (std::size_t p = 0; p < score.size(); ++p) deviation[p] = std::isinf(score[p]) ? infinity : 1.0F;
       return;
     }
@@ -90,9 +92,13 @@ struct Committee {
     }
   }
 
-  /// Throws the errors of M's fit.
+  /// Throws the errors of M's fit, and `std::invalid_argument` for members without a `seed` that would all learn the
+  /// same, because `bootstrap` is false.
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     check_fit_sizes("models::Committee", x, y.size(), group.size());
+    if constexpr (!requires(M& one) { one.seed = std::uint64_t{}; }) {
+      require(bootstrap, "models::Committee", "bootstrap", 0, "true: members without a seed would all be equal");
+    }
     const std::size_t all = threads == 0 ? hardware_threads() : threads;
     const std::size_t at_once = std::min(all, N);
     std::vector<M> fitted(N, member);
@@ -116,7 +122,8 @@ struct Committee {
   [[nodiscard]] bool trained() const
     requires requires(const M& model) { static_cast<bool>(model.trained()); }
   {
-    return members.empty() ? static_cast<bool>(member.trained()) : static_cast<bool>(members[0].trained());
+    if (members.empty()) return static_cast<bool>(member.trained());
+    return std::any_of(members.begin(), members.end(), [](const M& one) { return static_cast<bool>(one.trained()); });
   }
 
   /// See EmbeddingCostModel.
@@ -193,6 +200,14 @@ struct Committee {
     std::vector<float> y;
     std::vector<std::uint32_t> group;
   };
+
+  // Whether the members may disagree.
+  bool taught() const {
+    if constexpr (requires { this->trained(); }) {
+      if (!trained()) return false;
+    }
+    return !members.empty();
+  }
 
   // A bootstrap sample: as many programs of each group as it has, drawn with replacement, in their order.
   static Lesson draw(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group, Rng rng) {

@@ -33,7 +33,7 @@ namespace tunewright {
 /// - predict before the first fit is allowed; a trainable model then gives all described programs the same
 ///   score.
 /// - fit trains from scratch on the given data and replaces what was learned before; with no programs it resets the
-///   model. A fit that throws leaves the model unchanged.
+///   model, as do labels from which nothing can be learned. A fit that throws leaves the model unchanged.
 /// - The same options, data and seed give bit-identical scores at any number of threads.
 /// - predict is const and may be called from several threads at once; fit may not run beside any other call.
 /// - Both throw std::invalid_argument for sizes that do not match and for a width other than the learned one;

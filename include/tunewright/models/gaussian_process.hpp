@@ -36,7 +36,7 @@ enum class Kernel : std::uint8_t {
 ///
 ///   score       = b + k . K^-1 (y - b)            K_pq = kernel(|z_p - z_q| / l) + noise [p = q],  b = mean of y
 ///   deviation^2 = s^2 (1 - k . K^-1 k)            k_p = kernel(|z - z_p| / l)
-///   s^2         = 1/n (y - b) . K^-1 (y - b)      which maximises the likelihood given l and noise
+///   s^2         = 1/n (y - b) . K^-1 (y - b)      which maximises the likelihood given l and noise; at least 1e-6
 ///
 /// z are standardised features, see ProgramVectors, with one length scale for all. A length scale or noise of 0 is
 /// chosen from a grid (median distance * 2^-3 .. 2^2; 1e-3 .. 0.5) by the largest marginal likelihood on at most 400

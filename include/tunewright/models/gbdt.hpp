@@ -51,7 +51,8 @@ struct BoostingRules;
 ///              (see `bound_steps`). min_child_weight, gamma and lambda are those of XGBoost.
 ///
 /// A program with y = 0 has weight 0 under SummedOverStatements and SummedLogarithms, and counts only in the other
-/// objectives. In predict, NaN counts as below every threshold.
+/// objectives. Labels without a gradient, such as those of a batch that failed, teach nothing: after a fit on them the
+/// model is untrained. In predict, NaN counts as below every threshold.
 struct Gbdt {
   unsigned rounds = 100;       ///< maximum number of trees, at least 1
   unsigned max_depth = 6;      ///< maximum depth of a tree, 1 to 15

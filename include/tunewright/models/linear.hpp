@@ -26,7 +26,7 @@ namespace tunewright::models {
 ///   score = b + w . z                      z: standardised features of the program, see ProgramVectors
 ///   w     = argmin 1/n sum_p (y_p - b - w . z_p)^2 + lambda |w|^2  =  A^-1 1/n Z^T (y - b),  b = mean of y
 ///   A     = 1/n Z^T Z + lambda I
-///   deviation^2 = s^2 / n (1 + z . A^-1 z),   s^2 = sum of squared residuals / (n - 1 - tr(I - lambda A^-1))
+///   deviation^2 = s^2 / n (1 + z . A^-1 z),   s^2 = sum of squared residuals / max(1, n - 1 - tr(I - lambda A^-1))
 ///
 /// The deviation is that of the mean, the part of the error that vanishes with more labels, without the noise of a
 /// single program. The baseline for larger models.

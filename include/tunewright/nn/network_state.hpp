@@ -46,14 +46,15 @@ class NetworkState {
   [[nodiscard]] const Weights<T>& weights() const noexcept { return weights_; }
   [[nodiscard]] const InputScale& scale() const noexcept { return scale_; }
 
-  /// Trains from new initial weights on `labels` (P, heads of `network`), NaN if unknown.
+  /// Trains from new initial weights on `labels` (P, heads of `network`), NaN if unknown. If none has a gradient, the
+  /// state becomes that before the first fit: initial weights would rank at random.
   void fit(const How& how, Network network, const FeatureBatch& x, std::span<const T> labels,
            std::span<const std::uint32_t> group) {
     NetworkState next;
     next.network_ = std::move(network);
     next.scale_ = InputScale::fit(x);
     next.weights_ = next.network_->initial(Rng(how.seed).split(0));
-    next.go_on(how, x, labels, group, {});
+    if (!next.go_on(how, x, labels, group, {})) next = {};
     *this = std::move(next);
   }
 

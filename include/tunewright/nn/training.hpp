@@ -38,14 +38,14 @@ enum class Schedule : std::uint8_t {
 };
 
 /// How a network is trained. The defaults are those of TenSet's multilayer perceptron, also used by Pruner and TLP,
-/// except for `least_steps`.
+/// except for `least_steps` and for `patience_epochs`: TenSet waits 8 epochs, Pruner 16.
 struct Training {
   Loss loss = Loss::LambdaRank;
   float quantile = 0.5F;       ///< for Loss::Quantile, in (0, 1)
   bool across_tasks = true;    ///< ranking losses compare all pairs of a mini-batch; false: only pairs of one task
   unsigned epochs = 50;        ///< passes over the data, at least 1
   unsigned least_steps = 300;  ///< more epochs if few programs give few mini-batches per epoch
-  std::size_t batch_programs = 512;  ///< per mini-batch, at least 1
+  std::size_t batch_programs = 512;  ///< per mini-batch, at least 1, or 2 for a loss that compares programs
   Optimiser optimiser = Optimiser::Adam;
   float learning_rate = 7e-4F;   ///< positive, finite
   float momentum = 0;            ///< for Optimiser::Sgd, in [0, 1)
@@ -127,7 +127,8 @@ namespace tunewright::nn {
 TUNEWRIGHT_INLINE void Training::check(const char* who) const {
   require(quantile > 0 && quantile < 1, who, "quantile", static_cast<double>(quantile), "a value in (0, 1)");
   require(epochs > 0, who, "epochs", epochs, "at least 1");
-  require(batch_programs > 0, who, "batch_programs", static_cast<double>(batch_programs), "at least 1");
+  require(batch_programs > (ranks() ? 1U : 0U), who, "batch_programs", static_cast<double>(batch_programs),
+          ranks() ? "at least 2, for a loss that compares programs" : "at least 1");
   require(std::isfinite(learning_rate) && learning_rate > 0, who, "learning_rate", static_cast<double>(learning_rate),
           "a finite value above 0");
   require(momentum >= 0 && momentum < 1, who, "momentum", static_cast<double>(momentum), "a value in [0, 1)");

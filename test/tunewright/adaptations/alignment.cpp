@@ -77,6 +77,9 @@ TEST_CASE("an affine map of columns by hand") {
   Columns map;
   map.fit(batch(2, {1, 7, 3, 7}), batch(2, {7, 4, 13, 4}));
   check_close(moved(map.apply(batch(2, {2, 7, 4, 8}))), {10, 4, 16, 5});
+  // In other units: mean 2e-8, deviation 1e-8. Constant but for rounding: only shifted.
+  map.fit(batch(2, {1e-8F, 7e8F, 3e-8F, 7e8F + 64}), batch(2, {7, 4, 13, 8}));
+  check_close(moved(map.apply(batch(2, {4e-8F, 7e8F + 64}))), {16, 38});
   map.columns = {1};
   map.fit(batch(2, {1, 7, 3, 7}), batch(2, {7, 4, 13, 4}));
   check_close(moved(map.apply(batch(2, {2, 7}))), {2, 4});

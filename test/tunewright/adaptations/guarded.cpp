@@ -123,6 +123,21 @@ TEST_CASE("with infinite growth there is one verdict, and fewer programs are ano
   CHECK(guarded.judged_candidates == 48);
 }
 
+TEST_CASE("another session's few programs are not judged by the verdict on the last session's") {
+  DescentLine model = source(-1);
+  Guarded guarded{.transfer = {.training = DescentLine::steps(1, 1e-3F)}};
+  const Own many = programs(64), few = programs(16), more = programs(31);
+  guarded.update(model, many.x, many.y, {});
+  REQUIRE(guarded.fell_back);
+  guarded.update(model, few.x, few.y, {});
+  CHECK(!guarded.fell_back);
+  CHECK(model.weights[0] < 0);
+  guarded.update(model, more.x, more.y, {});
+  CHECK(!guarded.fell_back);
+  guarded.update(model, many.x, many.y, {});
+  CHECK(guarded.fell_back);
+}
+
 TEST_CASE("each comparison transfers anew from the source, whatever was transferred since") {
   DescentLine model = source(-1);
   adaptations::Guarded<TurnOnce, DescentLine> guarded;

@@ -108,6 +108,14 @@ TEST_CASE("six scheduling blocks on four units leave a quarter idle") {
   CHECK(penalties(s, 0, device).l1_compute == 0.75);
   s.threads_per_block = 48;
   CHECK(penalties(s, 0, device).warp_occupancy == 0.75);
+  s.threads_per_block = 1024;
+  GpuDevice of_blocks = device;
+  of_blocks.registers_per_block = 65536;  // 64 for each of 1024 threads
+  CHECK(penalties(s, 128, of_blocks).l0_memory == 0.5);
+  of_blocks.registers_per_thread = 0;  // unknown
+  CHECK(penalties(s, 128, of_blocks).l0_memory == 0.5);
+  of_blocks.registers_per_block = 0;
+  CHECK(penalties(s, 128, of_blocks).l0_memory == 1);
   CHECK(transaction_utilisation({.bytes = 1, .contiguous_bytes = 48}, device) == 0.75);
   CHECK(transaction_utilisation({.bytes = 1, .contiguous_bytes = 4}, device) == 0.125);
 }

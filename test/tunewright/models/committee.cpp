@@ -261,9 +261,20 @@ TEST_CASE("committee: trained as its members are") {
   const Session train = make_session(60);
   model.fit(train.x, train.y, train.group);
   CHECK(model.trained());
-  model.member = model.members[0];
+  model.members[0] = {};
+  CHECK(model.trained());  // one of them is
+  model.member = model.members[1];
   model.members.clear();
   CHECK(model.trained());
+}
+
+TEST_CASE("committee: members that could only be equal are refused") {
+  const Session train = make_session(20);
+  Committee<Linear, 2> model{.bootstrap = false};
+  CHECK_THROWS_WITH_AS(model.fit(train.x, train.y, train.group),
+                       "models::Committee: bootstrap is 0; give true: members without a seed would all be equal",
+                       std::invalid_argument);
+  CHECK(model.members.empty());
 }
 
 TEST_CASE("committee: members disagree most where they saw least") {

@@ -364,6 +364,17 @@ TEST_CASE("degenerate data teaches nothing and harms nothing") {
   SUBCASE("all failed") {
     model.fit(x, std::vector<float>(4, 0.0F), {});
     CHECK(predicted(model, x) == std::vector<float>(4, 0.0F));
+    CHECK_FALSE(model.trained());
+    model.objective = Objective::Logistic;  // where failures are as informative as their opposite
+    model.fit(x, std::vector<float>(4, 0.0F), {});
+    CHECK(predicted(model, x)[0] < 0);
+  }
+  SUBCASE("a label of a program without rows") {
+    FeatureBatch one(2);
+    one.append_program(std::vector<float>{1, 2});
+    one.close_program();
+    model.fit(one, std::vector<float>{0, 1}, {});
+    CHECK_FALSE(model.trained());
   }
   SUBCASE("all alike") {
     model.fit(x, std::vector<float>(4, 0.5F), {});

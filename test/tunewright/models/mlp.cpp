@@ -29,7 +29,7 @@ TEST_CASE("a network by hand") {
   // One column, one hidden unit; all weights 1 but the bias of the output, 0.5. Columns are divided by 4, the
   // largest: program {2, 4} has encodings 0.5 + 1 -> 1.5 + 1 = 2.5 and 1 + 1 -> 3 (biases are 1), the sum is
   // 5.5; each residual block makes 2 s + 1: 12, 25; score 25.5.
-  Mlp model{.hidden = 1, .training = {.epochs = 1, .least_steps = 1}};
+  Mlp model{.hidden = 1, .training = {.loss = nn::Loss::MeanSquared, .epochs = 1, .least_steps = 1}};
   FeatureBatch x(1);
   x.append_program(std::vector<float>{2, 4});
   model.fit(x, std::vector<float>{1}, {});
@@ -96,26 +96,27 @@ TEST_CASE("training on teaches the first head alone") {
 }
 
 TEST_CASE("mini-batches of equal labels are left out") {
-  // The first task has ten labels, the second one.
+  // Only the first task has two programs. In mini-batches of two of 200 programs they meet once in 199 epochs.
   FeatureBatch x(1);
   std::vector<float> y;
   std::vector<std::uint32_t> group;
-  for (std::size_t p = 0; p < 20; ++p) {
+  for (std::uint32_t p = 0; p < 200; ++p) {
     x.append_program(std::vector<float>{static_cast<float>(p)});
-    y.push_back(p < 10 ? static_cast<float>(p) / 10 : 0.5F);
-    group.push_back(p < 10 ? 0U : 1U);
+    y.push_back(p == 0 ? 0.25F : 0.75F);
+    group.push_back(p < 2 ? 0U : p);
   }
+  Mlp model{.hidden = 4, .training = {.across_tasks = false, .epochs = 1, .least_steps = 1}};
+  model.fit(x, y, group);
   const auto weights_after = [&](std::size_t programs_a_batch) {
-    Mlp model{.hidden = 4, .training = {.across_tasks = false, .batch_programs = programs_a_batch}};
-    model.training.learning_rate = 1e-2F;
-    model.fit(x, y, group);
-    return std::vector<float>(model.parameters().begin(), model.parameters().end());
+    Mlp other = model;
+    nn::Training how = model.training;
+    how.batch_programs = programs_a_batch;
+    other.train_from_current(x, y, group, how);
+    return std::vector<float>(other.parameters().begin(), other.parameters().end());
   };
-  Mlp untrained{.hidden = 4, .training = {.across_tasks = false}};
-  untrained.fit(x, std::vector<float>(20, 0.5F), group);
-  const std::vector<float> initial(untrained.parameters().begin(), untrained.parameters().end());
-  CHECK(weights_after(1) == initial);
-  CHECK(weights_after(20) != initial);
+  const std::vector<float> before(model.parameters().begin(), model.parameters().end());
+  CHECK(weights_after(2) == before);
+  CHECK(weights_after(200) != before);
 }
 
 TEST_CASE("options out of range are refused by name") {
@@ -127,6 +128,10 @@ TEST_CASE("options out of range are refused by name") {
   CHECK(refused({.training = {.quantile = 1}}).find("quantile") != std::string::npos);
   CHECK(refused({.training = {.epochs = 0}}).find("epochs") != std::string::npos);
   CHECK(refused({.training = {.batch_programs = 0}}).find("batch_programs") != std::string::npos);
+  CHECK(refused({.training = {.batch_programs = 1}}).find("at least 2") != std::string::npos);
+  CHECK(refused({.training = {.loss = nn::Loss::MeanSquared, .batch_programs = 0}}).find("at least 1") !=
+        std::string::npos);
+  CHECK(refused({.training = {.loss = nn::Loss::MeanSquared, .batch_programs = 1}}) == "nothing was thrown");
   CHECK(refused({.training = {.learning_rate = 0}}).find("learning_rate") != std::string::npos);
   CHECK(refused({.training = {.learning_rate = infinity}}).find("learning_rate is inf") != std::string::npos);
   CHECK(refused({.training = {.momentum = 1}}).find("momentum") != std::string::npos);

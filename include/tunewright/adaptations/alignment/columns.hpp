@@ -139,7 +139,7 @@ TUNEWRIGHT_INLINE double Columns::deviation(std::span<const double> values, doub
 TUNEWRIGHT_INLINE Columns::Knots Columns::affine(std::span<const double> from, std::span<const double> to) {
   const double mean_from = mean(from), mean_to = mean(to);
   const double spread = deviation(from, mean_from);
-  const double least = 1e-6 * std::max(1.0, std::abs(mean_from));  // less is rounding
+  const double least = 1e-6 * std::max(std::abs(from.front()), std::abs(from.back()));  // less is rounding
   return {{mean_from}, {mean_to}, spread > least ? deviation(to, mean_to) / spread : 1};
 }
 

@@ -83,7 +83,10 @@ TUNEWRIGHT_INLINE bool runs_on(std::span<const KernelUse> kernels, const GpuDevi
 TUNEWRIGHT_INLINE Penalties penalties(const GpuSymbols& s, double registers, const GpuDevice& device) {
   Penalties p;
   double available = device.registers_per_thread;
-  if (device.registers_per_block > 0) available = std::min(available, device.registers_per_block / s.threads_per_block);
+  if (device.registers_per_block > 0) {
+    const double share = device.registers_per_block / s.threads_per_block;
+    available = available > 0 ? std::min(available, share) : share;
+  }
   if (available > 0 && registers > 0) p.l0_memory = std::min(available / registers, 1.0);
   if (s.registers_per_thread > 0) p.l0_compute = 1 + s.instances_per_thread / s.registers_per_thread;
   const double warps = std::ceil(s.threads_per_block / device.warp_size);

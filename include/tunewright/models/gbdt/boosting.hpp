@@ -54,7 +54,8 @@ class RoundSample {
 void bound_steps(float learning_rate, std::span<const std::uint32_t> offsets, std::span<Slope> slope);
 
 /// Trains trees one after another. `offsets` [P + 1] are the rows of the programs; y [P], group [P] or empty; `columns`
-/// = D; `start` [P] are the scores before the first tree, empty for zeros. Bit-identical at any number of threads.
+/// = D; `start` [P] are the scores before the first tree, empty for zeros. No trees if no program with rows has a
+/// gradient, since their scores would all be zero, unless there is a `start`. Bit-identical at any number of threads.
 [[nodiscard]] Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets, std::size_t columns,
                              std::span<const float> y, std::span<const std::uint32_t> group,
                              std::span<const float> start, const BoostingRules& rules, const Rng& rng,
@@ -98,6 +99,14 @@ TUNEWRIGHT_INLINE void bound_steps(float learning_rate, std::span<const std::uin
     slope[p].hessian *= std::max(1.0F, learning_rate * static_cast<float>(offsets[p + 1] - offsets[p]));
 }
 
+[[nodiscard]] TUNEWRIGHT_INLINE bool has_gradient(std::span<const std::uint32_t> offsets,
+                                                  std::span<const Slope> slope) {
+  for (std::size_t p = 0; p < slope.size(); ++p) {
+    if (slope[p].gradient != 0 && offsets[p] != offsets[p + 1]) return true;
+  }
+  return false;
+}
+
 TUNEWRIGHT_INLINE Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets, std::size_t columns,
                                  std::span<const float> y, std::span<const std::uint32_t> group,
                                  std::span<const float> start, const BoostingRules& rules, const Rng& rng,
@@ -116,6 +125,7 @@ TUNEWRIGHT_INLINE Ensemble boost(const BinnedRows& data, std::span<const std::ui
   for (std::size_t round = 0; round < rules.rounds; ++round) {
     const Rng of_round = rng.split(round);
     slopes(rules.objective, score, y, groups, of_round, team, slope);
+    if (round == 0 && start.empty() && !has_gradient(offsets, slope)) return {};
     bound_steps(rules.growth.learning_rate, offsets, slope);
     sample.leave_out(of_round.split(0xa11), slope);
     const Quanta quanta = pack_slopes(slope, offsets, of_program);
