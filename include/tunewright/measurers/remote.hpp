@@ -38,6 +38,8 @@ struct State {
   CpuCompilers compilers;
 };
 
+class Batch;
+
 }  // namespace remote
 
 /// Compiles loop nests with LLVM in this process and measures them on another machine. A command starts a worker there,
@@ -50,18 +52,20 @@ struct State {
 /// protocol in its own sandboxed process, so faults and timeouts are those of `OrcJit`. The next candidates are
 /// compiled here while the worker measures.
 ///
-/// If a worker is lost (killed, silent, or violating the protocol), the unmeasured outcomes of its batch are `Unknown`
-/// with the reason. It is started again for the next batch, at most `max_restarts` times. A worker that comes back as
-/// another device is refused, because latencies of two devices must not be mixed.
+/// If a worker is lost (killed, silent, or violating the protocol), it is started again, at most `max_restarts` times,
+/// and gets the kernels whose results are missing. A kernel that crashes does not end the conversation: the worker's
+/// sandbox reports that as a result. A kernel that was being measured when two workers were lost is `Unknown` with the
+/// reason. A worker that comes back as another device is refused, because latencies of two devices must not be mixed.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
 /// Units:       latencies are seconds per call; `Outcome::compile_time` is the time on one thread.
 /// Cost:        starts the command once; transfers the object code of each kernel (some KiB), up to `ahead` kernels in
-///              flight.
+///              flight, which are kept until their results are in.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements.
 /// Errors:      `std::invalid_argument` for invalid options, for a task without a graph, and for a task of another
-///              device than the worker's (the message names both); `std::runtime_error` if the worker cannot be started
-///              or was lost too often.
+///              device than the worker's (the message names both); `std::runtime_error` if the worker cannot be
+///              started, was lost too often, or was lost twice at the transfer of one task. Outcomes that were known
+///              before have gone to the sink.
 struct Remote {
   std::vector<std::string> command{};  ///< program and arguments; searched on the PATH
   Protocol protocol = {};
@@ -70,9 +74,9 @@ struct Remote {
   std::vector<int> processors = host_processors();  ///< of this machine, for compiling
   unsigned compile_threads = 0;                     ///< 0: one per processor
   unsigned ahead = 4;                               ///< kernels in flight, 1 to 64
-  unsigned max_restarts = 8;
-  double connect_timeout_seconds = 60;  ///< for starting the command, sending a task, and the answer to it
-  double reply_grace_seconds = 20;      ///< after `protocol.run_timeout_seconds`, until the worker is lost
+  unsigned max_restarts = 8;                        ///< of lost workers, in all batches together
+  double connect_timeout_seconds = 60;              ///< for starting the command, sending a task, and the answer to it
+  double reply_grace_seconds = 20;                  ///< after `protocol.run_timeout_seconds`, until the worker is lost
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
 
   // Run-time state, shared by copies of a measurer.
@@ -93,10 +97,12 @@ struct Remote {
   [[nodiscard]] std::string identity() const;
 
  private:
+  friend class remote::Batch;
   [[nodiscard]] remote::Connection& connected() const;
   /// Disconnects from the worker; returns a description of how it ended.
   [[nodiscard]] std::string lose(const std::exception& reason) const;
-  void set_task(const Task& task);
+  /// The worker, started if none is running, with the task.
+  [[nodiscard]] remote::Conversation& worker_for(const Task& task);
   void check_options() const;
 };
 
@@ -174,95 +180,161 @@ TUNEWRIGHT_INLINE std::string Remote::identity() const {
   return identity_of(remote::compiled_for(worker.target, worker), compile, protocol) + ", on " + worker.identity();
 }
 
-TUNEWRIGHT_INLINE void Remote::set_task(const Task& task) {
+TUNEWRIGHT_INLINE remote::Conversation& Remote::worker_for(const Task& task) {
+  remote::Conversation& worker = connected().worker();
   const std::uint64_t data_key = StableHash().add(stable_hash(task)).add(stable_hash(reference)).value();
   const std::uint64_t key = StableHash().add(data_key).add(task.target.threads).value();
-  if (state->task_key == key) return;
+  if (state->task_key == key) return worker;
   const std::vector<char> data =
       remote::to_bytes(*state->tasks.data_of(task, on_threads(reference, processors.size()), task_cache_bytes));
   state->task_key = 0;  // a worker that refused a task has none
-  connected().worker().set_task({data_key, data.size(), task.target.threads}, data);
+  worker.set_task({data_key, data.size(), task.target.threads}, data);
   state->task_key = key;
+  return worker;
 }
+
+namespace remote {
+
+/// The state of one batch in progress.
+class Batch {
+ public:
+  Batch(Remote& measurer, const Task& task, std::size_t count, const OutcomeSink& sink)
+      : m_(measurer),
+        task_(task),
+        sink_(sink),
+        outcomes_(count),
+        best_(measurer.state->best.try_emplace(best_key(task, measurer.protocol), Seconds(0)).first->second),
+        patience_(measurer.protocol.run_timeout_seconds + measurer.reply_grace_seconds) {}
+
+  /// Makes a worker ready for the task unless one is.
+  void prepare() {
+    for (bool again = false; worker_ == nullptr; again = true) {
+      try {
+        worker_ = &m_.worker_for(task_);
+      } catch (const ConversationFailed& error) {
+        const std::string lost = m_.lose(error);
+        if (again) {
+          throw std::runtime_error(lost + "; so was the one before it, also while it was given task '" + task_.name +
+                                   "'; look after the machine");
+        }
+      }
+    }
+  }
+
+  std::vector<Outcome> run(CpuCompileTeam& team) {
+    try {
+      for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+        Compiled compiled = team.wait(i);
+        outcomes_[i].compile_time = compiled.time;
+        if (auto* failure = std::get_if<Failure>(&compiled.result)) {
+          finish(i, std::move(*failure));
+          continue;
+        }
+        while (under_way_.size() >= m_.ahead) receive_one();
+        under_way_.push_back({i, std::get<codegen::Kernel>(std::move(compiled.result))});
+        send_all();
+      }
+      while (!under_way_.empty()) receive_one();
+    } catch (...) {
+      // Results of this batch must not be attributed to the next.
+      if (!under_way_.empty()) m_.state->connection.reset();
+      throw;
+    }
+    return std::move(outcomes_);
+  }
+
+ private:
+  struct Item {
+    std::size_t number = 0;
+    codegen::Kernel kernel;
+    bool was_interrupted = false;
+  };
+
+  /// Sends what the present worker does not have.
+  void send_all() {
+    while (sent_ < under_way_.size()) {
+      prepare();
+      try {
+        const Item& next = under_way_[sent_];
+        worker_->send({next.number, next.kernel, m_.protocol, best_.count()}, patience_);
+        ++sent_;
+      } catch (const Disconnected& error) {
+        // Results that it sent before are still there, and tell which kernel it had come to.
+        try {
+          while (sent_ > 0) receive(Seconds(0));
+        } catch (const ConversationFailed&) {
+        }
+        lose(error);
+      }
+    }
+  }
+
+  void receive_one() {
+    send_all();
+    if (under_way_.empty()) return;
+    try {
+      receive(patience_);
+    } catch (const ConversationFailed& error) {
+      lose(error);
+    }
+  }
+
+  void receive(Seconds patience) {
+    MeasureResult result = worker_->receive(patience);
+    const std::size_t i = under_way_.front().number;
+    if (result.number != i) {
+      throw ProtocolError("it sent result " + std::to_string(result.number) + " where " + std::to_string(i) +
+                          " was due");
+    }
+    under_way_.pop_front();
+    --sent_;
+    outcomes_[i].run_time = result.outcome.run_time;
+    finish(i, std::move(result.outcome.result));
+  }
+
+  /// Ends the worker. It measured the first of the kernels under way, the others are not to blame.
+  void lose(const ConversationFailed& reason) {
+    const std::string lost = m_.lose(reason);
+    worker_ = nullptr;
+    sent_ = 0;
+    Item& first = under_way_.front();
+    if (!std::exchange(first.was_interrupted, true)) return;
+    const std::size_t i = first.number;
+    under_way_.pop_front();
+    finish(i, Failure{Fault::Unknown, lost + "; so was the one before it, also at this kernel"});
+  }
+
+  void finish(std::size_t i, TimingOrFailure result) {
+    outcomes_[i].result = std::move(result);
+    best_ = best_with(best_, outcomes_[i]);
+    if (sink_) sink_(i, outcomes_[i]);
+  }
+
+  Remote& m_;
+  const Task& task_;
+  const OutcomeSink& sink_;
+  std::vector<Outcome> outcomes_;
+  std::deque<Item> under_way_;  // in order; the worker has the first `sent_` of them
+  std::size_t sent_ = 0;
+  Conversation* worker_ = nullptr;  // ready for the task
+  Seconds& best_;
+  Seconds patience_;
+};
+
+}  // namespace remote
 
 TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::span<const loops::LoopNest> programs,
                                                        const OutcomeSink& sink) {
   check_options();
   if (const std::string reason = remote::objection(task.target, device()); !reason.empty())
     throw std::invalid_argument("measurers::Remote: " + reason);
-  std::vector<Outcome> outcomes(programs.size());
-  std::optional<std::string> lost;
-  try {
-    set_task(task);
-  } catch (const remote::ConversationFailed& error) {
-    lost = lose(error);
-  }
-
+  remote::Batch batch(*this, task, programs.size(), sink);
+  batch.prepare();
   const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, processors.size());
   const CpuCompileTeam::Compilers& compilers =
       state->compilers.at_least(threads, remote::compiled_for(task.target, *state->device), compile);
   CpuCompileTeam team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
-  Seconds& best = state->best.try_emplace(best_key(task, protocol), Seconds(0)).first->second;
-  const Seconds patience(protocol.run_timeout_seconds + reply_grace_seconds);
-
-  const auto finish = [&](std::size_t i) {
-    best = best_with(best, outcomes[i]);
-    if (sink) sink(i, outcomes[i]);
-  };
-  std::deque<std::size_t> under_way;
-  const auto fail = [&](std::size_t i) {
-    outcomes[i].result = Failure{Fault::Unknown, *lost};
-    finish(i);
-  };
-  const auto give_up = [&](const std::exception& error) {
-    lost = lose(error);
-    for (; !under_way.empty(); under_way.pop_front()) fail(under_way.front());
-  };
-  const auto receive_one = [&] {
-    try {
-      remote::MeasureResult result = state->connection->worker().receive(patience);
-      const std::size_t i = under_way.front();
-      if (result.number != i) {
-        throw remote::ProtocolError("it sent result " + std::to_string(result.number) + " where " + std::to_string(i) +
-                                    " was due");
-      }
-      under_way.pop_front();
-      outcomes[i].result = std::move(result.outcome.result);
-      outcomes[i].run_time = result.outcome.run_time;
-      finish(i);
-    } catch (const remote::ConversationFailed& error) {
-      give_up(error);
-    }
-  };
-  try {
-    for (std::size_t i = 0; i < programs.size(); ++i) {
-      Compiled compiled = team.wait(i);
-      outcomes[i].compile_time = compiled.time;
-      if (auto* failure = std::get_if<Failure>(&compiled.result)) {
-        outcomes[i].result = std::move(*failure);
-        finish(i);
-        continue;
-      }
-      while (!lost && under_way.size() >= ahead) receive_one();
-      if (!lost) {
-        try {
-          state->connection->worker().send({i, std::get<codegen::Kernel>(compiled.result), protocol, best.count()},
-                                           patience);
-          under_way.push_back(i);
-          continue;
-        } catch (const remote::Disconnected& error) {
-          give_up(error);
-        }
-      }
-      fail(i);
-    }
-    while (!under_way.empty()) receive_one();
-  } catch (...) {
-    // Results of this batch must not be attributed to the next.
-    if (!under_way.empty()) state->connection.reset();
-    throw;
-  }
-  return outcomes;
+  return batch.run(team);
 }
 
 }  // namespace tunewright::measurers

@@ -298,13 +298,13 @@ TEST_SUITE("ranks" * doctest::skip(!is_rank() || is_mixed() || told_to_end() != 
 
   TEST_CASE("a listener that takes longer than ranks may is not held against them") {
     Mpi measurer = quick();
-    measurer.protocol.run_timeout_seconds = 2;
-    measurer.reply_grace_seconds = 0.5;
+    measurer.protocol.run_timeout_seconds = 1;
+    measurer.reply_grace_seconds = 0.25;
     const Task task = matmul_task(24, measurer.target());
     bool slept = false;
     const auto outcomes =
         measurer.measure(task, std::vector<LoopNest>(8, nest_of(task)), [&](std::size_t, const Outcome&) {
-          if (!std::exchange(slept, true)) std::this_thread::sleep_for(std::chrono::seconds(4));
+          if (!std::exchange(slept, true)) std::this_thread::sleep_for(std::chrono::seconds(2));
         });
     for (const Outcome& outcome : outcomes) CHECK(fault_of(outcome) == "none");
     for (const int rank : {1, 2}) CHECK_FALSE(world().lost(rank).has_value());

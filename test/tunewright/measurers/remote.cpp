@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -47,6 +48,17 @@ bool says(const std::string& text, const std::string& part) {
   INFO(text);
   CHECK(text.find(part) != std::string::npos);
   return text.find(part) != std::string::npos;
+}
+void kill_worker(const Remote& measurer) { ::kill(-measurer.state->connection->process(), SIGKILL); }
+
+/// A worker on this device that takes a task; where its first result would begin, the shell runs `instead`.
+std::vector<std::string> without_results(const measurers::remote::Device& device, const std::string& instead) {
+  using namespace measurers::remote;
+  constexpr std::size_t frame_header_bytes = 12;
+  const std::size_t bytes = to_bytes(Hello{.device = device}).size() + 2 * to_bytes(TaskAnswer{}).size();
+  return {"sh", "-c",
+          std::string(TUNEWRIGHT_WORKER) + " | { dd bs=1 count=" + std::to_string(bytes + 3 * frame_header_bytes) +
+              " 2> /dev/null; " + instead + "; }"};
 }
 
 }  // namespace
@@ -104,27 +116,67 @@ TEST_CASE("a worker has given up connections and processes of its own") {
   CHECK(filtered == "Seccomp:\t2");
 }
 
-TEST_CASE("a worker that is killed costs the rest of its batch and comes back for the next, so many times") {
+TEST_CASE("kernels whose results a killed worker owes are measured by the next") {
+  for (const unsigned ahead : {1U, 4U}) {
+    Remote measurer = quick();
+    measurer.ahead = ahead;
+    const Task task = matmul_task(24, 20, 28, measurer.target());
+    std::vector<LoopNest> programs(12, nest_of(task));
+    programs[3] = with_too_many_rows(task);  // its crash is a result, which is not asked for again
+    std::vector<std::size_t> seen;
+    const auto outcomes = measurer.measure(task, programs, [&](std::size_t i, const Outcome&) {
+      seen.push_back(i);
+      if (i == 1 || i == 6) kill_worker(measurer);
+    });
+    for (std::size_t i = 0; i < outcomes.size(); ++i)
+      CHECK(fault_of(outcomes[i]) == (i == 3 ? "out_of_bounds" : "none"));
+    CHECK(seen == std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+    CHECK(measurer.state->workers_started == 3);
+  }
+}
+
+TEST_CASE("a kernel at which two workers were lost is the failure, those that were sent after it are not") {
+  for (const unsigned ahead : {1U, 3U}) {
+    Remote measurer = quick();
+    measurer.ahead = ahead;
+    const std::vector<std::string> works = measurer.command, fails = without_results(measurer.device(), "kill -9 0");
+    const Task task = matmul_task(24, 20, 28, measurer.target());
+    std::vector<std::size_t> failed;
+    const auto outcomes =
+        measurer.measure(task, std::vector<LoopNest>(8, nest_of(task)), [&](std::size_t i, const Outcome& outcome) {
+          if (i == 1) {
+            measurer.command = fails;
+            kill_worker(measurer);
+          }
+          if (outcome.valid()) return;
+          failed.push_back(i);
+          measurer.command = works;
+        });
+    REQUIRE(failed.size() == 1);
+    CHECK(failed[0] >= 2);
+    if (ahead == 1) CHECK(failed[0] == 2);  // else others were answered before the worker died
+    const Outcome& outcome = outcomes[failed[0]];
+    CHECK(fault_of(outcome) == "unknown");
+    CHECK(says(outcome.failure()->detail, "was lost: it has closed the connection; so was the one before it"));
+    CHECK(measurer.state->workers_started == 3);
+  }
+}
+
+TEST_CASE("a worker that is lost once more than it may be started again ends the measuring, with what is known") {
   Remote measurer = quick();
   measurer.max_restarts = 1;
   measurer.ahead = 1;
   const Task task = matmul_task(24, 20, 28, measurer.target());
   const std::vector<LoopNest> programs(6, nest_of(task));
-  const auto kill_after = [&](std::size_t count) {
-    return measurer.measure(task, programs, [&](std::size_t i, const Outcome&) {
-      if (i + 1 == count) ::kill(-measurer.state->connection->process(), SIGKILL);
-    });
+  std::size_t known = 0;
+  const auto kill_each = [&](std::size_t i, const Outcome& outcome) {
+    CHECK(i == known++);
+    CHECK(fault_of(outcome) == "none");
+    kill_worker(measurer);
   };
-  const auto outcomes = kill_after(2);
-  CHECK(fault_of(outcomes[0]) == "none");
-  CHECK(fault_of(outcomes[1]) == "none");
-  CHECK(fault_of(outcomes[5]) == "unknown");
-  CHECK(says(outcomes[5].failure()->detail, "was lost"));
-  const auto next = kill_after(6);
-  for (const Outcome& outcome : next) CHECK(fault_of(outcome) == "none");
-  CHECK(measurer.state->workers_started == 2);
-  // It was killed after its last result: the loss shows in the next batch, and there is no third.
-  CHECK(fault_of(measurer.measure(task, programs)[0]) == "unknown");
+  CHECK(says(test::refusal<std::runtime_error>([&] { measurer.measure(task, programs, kill_each); }),
+             "was lost 2 times"));
+  CHECK(known == 2);
   CHECK(says(test::refusal<std::runtime_error>([&] { measurer.measure(task, programs); }), "was lost 2 times"));
 }
 
@@ -162,15 +214,17 @@ TEST_CASE("what is no worker is told by what it said") {
     measurer.connect_timeout_seconds = 2;
     return test::refusal<std::runtime_error>([&] { static_cast<void>(measurer.target()); });
   };
-  CHECK(says(refused("echo 'Welcome to board, have fun'; sleep 5"), "'Welcome to board, have fun?'"));
+  CHECK(says(refused("echo 'Welcome to board, have fun'; cat > /dev/null"), "'Welcome to board, have fun?'"));
   CHECK(says(refused("printf hm"), "it said 'hm' and closed"));
   CHECK(says(refused("exit 0"), "closed"));
-  CHECK(says(refused("sleep 5"), "not heard of for 2 s"));
-  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\004\\000\\000\\000\\001\\000\\000\\000'; sleep 5"),
+  CHECK(says(refused("cat > /dev/null"), "not heard of for 2 s"));
+  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\004\\000\\000\\000\\001\\000\\000\\000'; cat > /dev/null"),
              "speaks version 1 of the protocol, and this program 4"));
-  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\377\\377\\377\\177'; sleep 5"), "a frame of 2147483647 bytes"));
-  CHECK(says(refused("printf 'TWRK\\006\\000\\000\\000\\000\\000\\000\\000'; sleep 5"), "kind 6 where 1 was expected"));
-  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\004\\000\\000\\000\\004\\000\\000\\000'; sleep 5"),
+  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\377\\377\\377\\177'; cat > /dev/null"),
+             "a frame of 2147483647 bytes"));
+  CHECK(says(refused("printf 'TWRK\\006\\000\\000\\000\\000\\000\\000\\000'; cat > /dev/null"),
+             "kind 6 where 1 was expected"));
+  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\004\\000\\000\\000\\004\\000\\000\\000'; cat > /dev/null"),
              "ends too early"));
   for (const char* options : {" --processors 0,x", " --max-task-mib 12x"}) {
     const std::string command = TUNEWRIGHT_WORKER + std::string(options);
@@ -182,45 +236,44 @@ TEST_CASE("what is no worker is told by what it said") {
   CHECK(says(test::refusal([&] { static_cast<void>(none.target()); }), "command is empty"));
 }
 
-TEST_CASE("a worker that falls silent costs its batch after the time that it is given") {
+TEST_CASE("a worker that falls silent is lost after the time that it is given") {
   // It introduces itself; what remains of it takes no task.
-  Remote asleep = quick({"sh", "-c", std::string(TUNEWRIGHT_WORKER) + " < /dev/null; exec sleep 600"});
+  Remote asleep = quick({"sh", "-c", std::string(TUNEWRIGHT_WORKER) + " < /dev/null; exec cat > /dev/null"});
   const Task task = matmul_task(24, 20, 28, asleep.target());
   const std::vector<LoopNest> programs(3, nest_of(task));
+  asleep.connect_timeout_seconds = 1.5;
   asleep.state->connection.reset();
-  asleep.connect_timeout_seconds = 3;
-  for (const Outcome& outcome : asleep.measure(task, programs)) {
-    REQUIRE(fault_of(outcome) == "unknown");
-    CHECK(says(outcome.failure()->detail, "was lost: it was not heard of for 3 s"));
-  }
-  // It measures, and then stops.
+  const std::string refused = test::refusal<std::runtime_error>([&] { asleep.measure(task, programs); });
+  CHECK(says(refused, "was lost: it was not heard of for 1.5 s; so was the one before it"));
+  CHECK(says(refused, "task 'matmul'"));
+  CHECK(asleep.state->workers_started == 3);
+  // It takes a task, and answers no kernel.
+  Remote silent = quick(without_results(asleep.device(), "cat > /dev/null"));
+  silent.protocol.run_timeout_seconds = 0.5;
+  silent.reply_grace_seconds = 0.25;
+  const auto outcomes = silent.measure(task, std::span(programs).first(1));
+  REQUIRE(fault_of(outcomes[0]) == "unknown");
+  CHECK(says(outcomes[0].failure()->detail, "was lost: it was not heard of for 0.75 s; so was the one before it"));
+  // It measures, and then stops; the next one does not.
   Remote stopped = quick();
   CHECK(fault_of(stopped.measure(task, programs)[2]) == "none");
   ::kill(-stopped.state->connection->process(), SIGSTOP);
   stopped.protocol.run_timeout_seconds = 1;
   stopped.reply_grace_seconds = 0.5;
-  for (const Outcome& outcome : stopped.measure(task, programs)) {
-    REQUIRE(fault_of(outcome) == "unknown");
-    CHECK(says(outcome.failure()->detail, "was lost: it was not heard of for 1.5 s"));
-  }
+  for (const Outcome& outcome : stopped.measure(task, programs)) CHECK(fault_of(outcome) == "none");
+  CHECK(stopped.state->workers_started == 2);
 }
 
-TEST_CASE("garbage among results costs the batch, and a task for another device is refused with both named") {
-  // The worker's own output, then something else: what a kernel cannot do, but a shell script around a worker can.
-  Remote noisy =
-      quick({"sh", "-c", std::string(TUNEWRIGHT_WORKER) + " | { head -c 150; echo something else entirely; cat; }"});
-  noisy.connect_timeout_seconds = 3;
-  noisy.reply_grace_seconds = 1;
-  noisy.protocol.run_timeout_seconds = 3;
-  const Task task = matmul_task(12, 20, 8, host_target());
-  try {
-    const auto outcomes = noisy.measure(task, std::vector<LoopNest>(3, nest_of(task)));
-    CHECK(fault_of(outcomes[2]) == "unknown");
-    CHECK(says(outcomes[2].failure()->detail, "was lost"));
-  } catch (const std::runtime_error& error) {  // where a hello is longer than that
-    CHECK(says(error.what(), "there is no worker"));
-  }
+TEST_CASE("garbage in place of results loses the worker, and a task for another device is refused with both named") {
   Remote measurer = quick();
+  const Task task = matmul_task(12, 20, 8, measurer.target());
+  // What a kernel cannot say, but a shell script around a worker can.
+  Remote noisy = quick(without_results(measurer.device(), "echo something else entirely; cat"));
+  for (const Outcome& outcome : noisy.measure(task, std::vector<LoopNest>(3, nest_of(task)))) {
+    REQUIRE(fault_of(outcome) == "unknown");
+    CHECK(says(outcome.failure()->detail, "was lost: it said 'something else"));
+  }
+  CHECK(noisy.state->workers_started == 6);
   const Task other = matmul_task(
       12, 20, 8,
       family_of(measurer.target().isa) == CpuFamily::X86_64 ? arm_target("Raspberry Pi 4") : Target{.isa = Isa::Avx2});
@@ -256,6 +309,22 @@ TEST_CASE("a worker that comes back as another device is refused, one whose syst
   measurer.state->connection.reset();
   CHECK(says(test::refusal<std::runtime_error>([&] { measurer.measure(task, std::vector<LoopNest>{nest_of(task)}); }),
              "is another device"));
+}
+
+TEST_CASE("a worker that comes back as another device within a batch is refused, and measures nothing") {
+  Remote measurer = quick();
+  measurer.ahead = 1;
+  const Task task = matmul_task(12, 20, 8, measurer.target());
+  std::vector<std::size_t> seen;
+  const auto exchange_device = [&](std::size_t i, const Outcome&) {
+    seen.push_back(i);
+    measurer.state->device->memory_bytes += std::uint64_t{64} << 30;
+    kill_worker(measurer);
+  };
+  const std::string refused = test::refusal<std::runtime_error>(
+      [&] { measurer.measure(task, std::vector<LoopNest>(4, nest_of(task)), exchange_device); });
+  CHECK(says(refused, "was started again and is another device"));
+  CHECK(seen == std::vector<std::size_t>{0});
 }
 
 #if defined(TUNEWRIGHT_AARCH64_WORKER)
