@@ -13,6 +13,7 @@
 #include "support/run_kernel.hpp"
 #include "support/temporary_folder.hpp"
 #include "tunewright/codegen/export.hpp"
+#include "tunewright/program/element_type.hpp"
 
 /// Exported kernels in a C program for 64-bit ARM Linux, run on this machine by an emulator.
 namespace tunewright::test {
@@ -127,9 +128,9 @@ int main(void) {
       for (std::size_t b = 0; b < c.kernel.buffers.size(); ++b) {
         const loops::Buffer& layout = c.kernel.buffers[b].layout;
         if (layout.role != loops::BufferRole::Input && layout.role != loops::BufferRole::Constant) continue;
-        with_type(layout.type, [&](auto zero) {
+        program::with_element_type(layout.type, [&]<class T>(T) {
           for (const double value : c.arguments[b]) {
-            const auto element = static_cast<decltype(zero)>(value);
+            const auto element = static_cast<T>(value);
             file.write(reinterpret_cast<const char*>(&element), sizeof element);
           }
         });
@@ -142,7 +143,7 @@ int main(void) {
       for (std::size_t b = 0; b < c.kernel.buffers.size(); ++b) {
         const loops::Buffer& layout = c.kernel.buffers[b].layout;
         if (layout.role != loops::BufferRole::Output) continue;
-        with_type(layout.type, [&](auto element) {
+        program::with_element_type(layout.type, [&](auto element) {
           for (double& value : c.arguments[b]) {
             file.read(reinterpret_cast<char*>(&element), sizeof element);
             value = static_cast<double>(element);

@@ -14,6 +14,7 @@
 
 #include "tunewright/measurers/nvrtc/device_memory.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
+#include "tunewright/program/element_type.hpp"
 
 /// Right results without a device: the process that runs kernels has the data of its task in memory, expected values
 /// among them. For rehearsing whole tuning runs, not for testing kernels.
@@ -38,18 +39,10 @@ inline std::size_t allocated_for(std::size_t bytes) {
 
 /// Writes one number of `type`.
 inline void put(program::ScalarType type, double number, unsigned char* to) {
-  const auto write = [&](auto value) { std::memcpy(to, &value, sizeof value); };
-  switch (type) {
-    case program::ScalarType::Float32: write(static_cast<float>(number)); break;
-    case program::ScalarType::Float64: write(number); break;
-    case program::ScalarType::Float16: write(program::Half(number)); break;
-    case program::ScalarType::BFloat16: write(program::BFloat(number)); break;
-    case program::ScalarType::Int32: write(static_cast<std::int32_t>(number)); break;
-    case program::ScalarType::Int64: write(static_cast<std::int64_t>(number)); break;
-    case program::ScalarType::Int8: write(static_cast<std::int8_t>(number)); break;
-    case program::ScalarType::UInt8:
-    case program::ScalarType::Bool: write(static_cast<std::uint8_t>(number)); break;
-  }
+  program::with_element_type(type, [&]<class T>(T value) {
+    value = static_cast<T>(number);
+    std::memcpy(to, &value, sizeof value);
+  });
 }
 
 /// Writes the expected values into the outputs of the task where these are still poisoned. `memory` is what is

@@ -19,6 +19,7 @@
 #include "support/temporary_folder.hpp"
 #include "tunewright/codegen/cuda/asynchronous_copies.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
+#include "tunewright/program/element_type.hpp"
 #include "tunewright/program/expr.hpp"
 
 /// Runs the text of CUDA programs on the host: a C++ compiler compiles it with stand-ins for what the device
@@ -269,38 +270,23 @@ class HostCuda {
       data = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(data) + 15) / 16 * 16);
       pointers.push_back(data);
       if (layout.role == loops::BufferRole::Output || layout.role == loops::BufferRole::Temporary) continue;
-      with(layout.type, [&](auto zero) {
+      program::with_element_type(layout.type, [&]<class T>(T) {
         for (std::size_t i = 0; i < arguments[b].size(); ++i)
-          static_cast<decltype(zero)*>(data)[i] = static_cast<decltype(zero)>(arguments[b][i]);
+          static_cast<T*>(data)[i] = static_cast<T>(arguments[b][i]);
       });
     }
     function(pointers.data());
     for (std::size_t b = 0; b < arguments.size(); ++b) {
       const loops::Buffer& layout = program.buffers[b].layout;
       if (layout.role != loops::BufferRole::Output) continue;
-      with(layout.type, [&](auto zero) {
+      program::with_element_type(layout.type, [&]<class T>(T) {
         for (std::size_t i = 0; i < arguments[b].size(); ++i)
-          arguments[b][i] = static_cast<double>(static_cast<const decltype(zero)*>(pointers[b])[i]);
+          arguments[b][i] = static_cast<double>(static_cast<const T*>(pointers[b])[i]);
       });
     }
   }
 
  private:
-  template <class F>
-  static void with(program::ScalarType type, const F& f) {
-    using program::ScalarType;
-    switch (type) {
-      case ScalarType::Bool: return f(std::uint8_t{});
-      case ScalarType::Int32: return f(std::int32_t{});
-      case ScalarType::Int64: return f(std::int64_t{});
-      case ScalarType::Float32: return f(float{});
-      case ScalarType::Float64: return f(double{});
-      case ScalarType::Float16: return f(program::Half{});
-      case ScalarType::BFloat16: return f(program::BFloat{});
-      case ScalarType::Int8: return f(std::int8_t{});
-      case ScalarType::UInt8: return f(std::uint8_t{});
-    }
-  }
   support::TemporaryFolder folder_;
   std::string text_;
   unsigned architecture_ = 80;

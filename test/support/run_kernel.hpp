@@ -13,6 +13,7 @@
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/codegen/llvm_jit.hpp"
 #include "tunewright/loops/interpret.hpp"
+#include "tunewright/program/element_type.hpp"
 
 namespace tunewright::test {
 
@@ -47,21 +48,6 @@ class FencedMemory {
   char* data_;
 };
 
-template <class F>
-void with_type(program::ScalarType type, const F& f) {
-  switch (type) {
-    case program::ScalarType::Bool: f(std::uint8_t{}); return;
-    case program::ScalarType::Int32: f(std::int32_t{}); return;
-    case program::ScalarType::Int64: f(std::int64_t{}); return;
-    case program::ScalarType::Float32: f(float{}); return;
-    case program::ScalarType::Float64: f(double{}); return;
-    case program::ScalarType::Float16: f(program::Half{}); return;
-    case program::ScalarType::BFloat16: f(program::BFloat{}); return;
-    case program::ScalarType::Int8: f(std::int8_t{}); return;
-    case program::ScalarType::UInt8: f(std::uint8_t{}); return;
-  }
-}
-
 /// Runs every part on the calling thread, as two halves.
 inline void run_in_halves(const codegen::tunewright_runtime*, std::int64_t count,
                           void (*body)(void* context, std::int64_t begin, std::int64_t end), void* context) {
@@ -81,9 +67,9 @@ inline bool run_kernel(const codegen::Kernel& kernel, std::vector<std::vector<do
     memory.emplace_back(kernel.buffers[b].bytes());
     pointers.push_back(memory.back().data());
     if (layout.role == loops::BufferRole::Output || layout.role == loops::BufferRole::Temporary) continue;
-    with_type(layout.type, [&](auto zero) {
-      auto* data = static_cast<decltype(zero)*>(pointers.back());
-      for (std::size_t i = 0; i < arguments[b].size(); ++i) data[i] = static_cast<decltype(zero)>(arguments[b][i]);
+    program::with_element_type(layout.type, [&]<class T>(T) {
+      auto* data = static_cast<T*>(pointers.back());
+      for (std::size_t i = 0; i < arguments[b].size(); ++i) data[i] = static_cast<T>(arguments[b][i]);
     });
   }
   const codegen::tunewright_runtime runtime{&run_in_halves, nullptr};
@@ -92,8 +78,8 @@ inline bool run_kernel(const codegen::Kernel& kernel, std::vector<std::vector<do
   for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
     intact = intact && memory[b].intact_around(kernel.buffers[b].bytes());
     if (kernel.buffers[b].layout.role != loops::BufferRole::Output) continue;
-    with_type(kernel.buffers[b].layout.type, [&](auto zero) {
-      const auto* data = static_cast<decltype(zero)*>(pointers[b]);
+    program::with_element_type(kernel.buffers[b].layout.type, [&]<class T>(T) {
+      const auto* data = static_cast<T*>(pointers[b]);
       for (std::size_t i = 0; i < arguments[b].size(); ++i) arguments[b][i] = static_cast<double>(data[i]);
     });
   }

@@ -13,6 +13,7 @@
 
 #include "tunewright/core/checked_elements.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/program/element_type.hpp"
 #include "tunewright/program/scalar_type.hpp"
 
 namespace tunewright::reference {
@@ -22,18 +23,7 @@ using program::ScalarType;
 /// Whether elements of `type` are stored as `T`.
 template <class T>
 [[nodiscard]] constexpr bool is_element(ScalarType type) noexcept {
-  switch (type) {
-    case ScalarType::Bool:
-    case ScalarType::UInt8: return std::is_same_v<T, std::uint8_t>;
-    case ScalarType::Int8: return std::is_same_v<T, std::int8_t>;
-    case ScalarType::Int32: return std::is_same_v<T, std::int32_t>;
-    case ScalarType::Int64: return std::is_same_v<T, std::int64_t>;
-    case ScalarType::Float16: return std::is_same_v<T, program::Half>;
-    case ScalarType::BFloat16: return std::is_same_v<T, program::BFloat>;
-    case ScalarType::Float32: return std::is_same_v<T, float>;
-    case ScalarType::Float64: return std::is_same_v<T, double>;
-  }
-  return false;
+  return program::with_element_type(type, []<class Element>(Element) { return std::is_same_v<T, Element>; });
 }
 
 /// Dense row-major tensor of any scalar type: the inputs of kernels, and the values with which outputs are compared.
@@ -42,18 +32,8 @@ class Array {
  private:
   template <class Self, class F>
   static decltype(auto) visit_elements(Self& self, const F& f) {
-    switch (self.type_) {
-      case ScalarType::Int8: return f(self.template elements<std::int8_t>());
-      case ScalarType::Int32: return f(self.template elements<std::int32_t>());
-      case ScalarType::Int64: return f(self.template elements<std::int64_t>());
-      case ScalarType::Float16: return f(self.template elements<program::Half>());
-      case ScalarType::BFloat16: return f(self.template elements<program::BFloat>());
-      case ScalarType::Float32: return f(self.template elements<float>());
-      case ScalarType::Float64: return f(self.template elements<double>());
-      case ScalarType::Bool:
-      case ScalarType::UInt8: break;
-    }
-    return f(self.template elements<std::uint8_t>());
+    return program::with_element_type(self.type_,
+                                      [&]<class T>(T) -> decltype(auto) { return f(self.template elements<T>()); });
   }
 
  public:

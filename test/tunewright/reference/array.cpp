@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "support/refusal.hpp"
 
@@ -42,6 +43,19 @@ TEST_CASE("numbers beyond an integer type wrap around or saturate") {
     CHECK(long_integer(-far) == std::numeric_limits<std::int64_t>::min());
   }
   CHECK(long_integer(std::numeric_limits<double>::quiet_NaN()) == 0);
+}
+
+TEST_CASE("elements are given as their own type only") {
+  Array half(ScalarType::Float16, {2});
+  half.set(1, 1.5);
+  CHECK(half.elements<program::Half>()[1].bits == 0x3e00);  // exponent 15, a half of the fraction
+  CHECK(half.visit([](const auto& elements) { return elements.size_bytes(); }) == 4);
+  const std::string said = "an array of float16 was asked for as another type; use its own";
+  CHECK(test::refusal([&] { (void)half.elements<program::BFloat>(); }) == said);
+  CHECK(test::refusal([&] { (void)std::as_const(half).elements<std::uint16_t>(); }) == said);
+  CHECK(test::refusal([] { (void)Array(ScalarType::Int8, {1}).elements<std::uint8_t>(); }) ==
+        "an array of int8 was asked for as another type; use its own");
+  CHECK(Array(ScalarType::Bool, {3}).elements<std::uint8_t>().size() == 3);
 }
 
 TEST_CASE("an array of a shape that wraps around is refused") {

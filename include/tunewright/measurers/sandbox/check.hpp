@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,25 +70,15 @@ template <class Expected, class Computed>
 
 #if TUNEWRIGHT_DEFINES(sandbox)
 
+#include "tunewright/program/element_type.hpp"
+
 namespace tunewright::measurers::sandbox {
 
 TUNEWRIGHT_INLINE double element(program::ScalarType type, const char* data, std::size_t offset) {
-  const auto as = [&]<class T>(T value) {
+  return program::with_element_type(type, [&]<class T>(T value) {
     std::memcpy(&value, data + offset * sizeof(T), sizeof(T));
     return static_cast<double>(value);
-  };
-  switch (type) {
-    case program::ScalarType::Bool: return as(std::uint8_t{});
-    case program::ScalarType::Int32: return as(std::int32_t{});
-    case program::ScalarType::Int64: return as(std::int64_t{});
-    case program::ScalarType::Float32: return as(float{});
-    case program::ScalarType::Float64: return as(double{});
-    case program::ScalarType::Float16: return as(program::Half{});
-    case program::ScalarType::BFloat16: return as(program::BFloat{});
-    case program::ScalarType::Int8: return as(std::int8_t{});
-    case program::ScalarType::UInt8: return as(std::uint8_t{});
-  }
-  return std::numeric_limits<double>::quiet_NaN();
+  });
 }
 
 TUNEWRIGHT_INLINE std::vector<std::size_t> elements_of(unsigned char byte, program::ScalarType type, const char* data,

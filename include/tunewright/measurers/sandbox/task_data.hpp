@@ -108,6 +108,8 @@ struct KernelView {
 
 #if TUNEWRIGHT_DEFINES(sandbox)
 
+#include "tunewright/program/element_type.hpp"
+
 namespace tunewright::measurers {
 
 TUNEWRIGHT_INLINE std::size_t TaskData::bytes() const noexcept {
@@ -122,23 +124,12 @@ TUNEWRIGHT_INLINE std::vector<char> random_contents(program::ScalarType type, co
                                                     Rng rng, double low, double high) {
   const auto count = static_cast<std::size_t>(checked_elements(shape));
   std::vector<char> bytes(count * program::size_in_bytes(type));
-  const auto fill = [&]<class T>(T) {
+  program::with_element_type(type, [&]<class T>(T) {
     for (std::size_t i = 0; i < count; ++i) {
       const T value = static_cast<T>(program::random_number(type, rng, low, high));
       std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
     }
-  };
-  switch (type) {
-    case program::ScalarType::Float32: fill(float{}); break;
-    case program::ScalarType::Float64: fill(double{}); break;
-    case program::ScalarType::Float16: fill(program::Half{}); break;
-    case program::ScalarType::BFloat16: fill(program::BFloat{}); break;
-    case program::ScalarType::Int32: fill(std::int32_t{}); break;
-    case program::ScalarType::Int64: fill(std::int64_t{}); break;
-    case program::ScalarType::Int8: fill(std::int8_t{}); break;
-    case program::ScalarType::UInt8:
-    case program::ScalarType::Bool: fill(std::uint8_t{}); break;
-  }
+  });
   return bytes;
 }
 
