@@ -37,7 +37,8 @@ void check_launchable(const DeviceProgram& program);
 /// Writes source, machine code, header and launcher into `directory`, which is created if necessary; `symbol` is `name`
 /// as a C identifier. The launcher contains the code and loads the CUDA driver at run time. Programs may use launchers
 /// of several exported programs. Throws `std::invalid_argument` for a program without machine code, without kernels, or
-/// with a grid or blocks beyond those of all devices, `std::runtime_error` for a path that cannot be written.
+/// with a grid or blocks beyond those of all devices, and if another export in `directory` declares a name that this
+/// one does, `std::runtime_error` for a path that cannot be written.
 ExportedDeviceCode export_device_code(const DeviceCode& code, std::string_view name,
                                       const std::filesystem::path& directory, std::string_view remark = {});
 
@@ -147,6 +148,7 @@ TUNEWRIGHT_INLINE ExportedDeviceCode export_device_code(const DeviceCode& code, 
   ExportedDeviceCode files{symbol, directory / (symbol + ".cu"), directory / (symbol + (cubin ? ".cubin" : ".ptx")),
                            directory / (symbol + ".h"), directory / (symbol + ".c")};
   const std::string header = cuda::launcher_header(code, symbol, remark);
+  detail::check_names(directory, symbol, header);
   const std::string launcher = cuda::launcher_source(code, symbol);
   // PTX ends with a zero byte, which is not part of the text.
   const std::size_t size = code.image->size() - (!cubin && code.image->back() == '\0' ? 1 : 0);

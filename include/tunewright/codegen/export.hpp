@@ -80,6 +80,14 @@ using Fill = std::pair<std::string_view, std::string>;
 
 [[nodiscard]] std::string c_header(const Kernel& kernel, const std::string& symbol, std::string_view remark);
 
+/// The names that the text of a generated header declares for `symbol`: that name and those that begin with it and _.
+[[nodiscard]] std::set<std::string> declared_names(std::string_view header, std::string_view symbol);
+
+/// Throws `std::invalid_argument` if `header`, of what is exported as `symbol`, and the header of another export in
+/// `directory` declare one name, as those of a kernel `dense` with a buffer `relu` and of a kernel `dense_relu` do: no
+/// program could include both. The message names both.
+void check_names(const std::filesystem::path& directory, const std::string& symbol, std::string_view header);
+
 /// Creates the folder if necessary. Throws `std::runtime_error` if it cannot be made or the file not be written.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
@@ -89,7 +97,8 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 /// identifier. The header declares the kernel, documents its buffers, and defines a runtime that executes parallel
 /// loops serially and a packing function for each packed constant; it refuses to compile for another family of
 /// processors than the kernel's. `remark` is added to the header's first line. Throws `std::invalid_argument` for a
-/// kernel without an object file, `std::runtime_error` for a path that cannot be written.
+/// kernel without an object file, and if another export in `directory` declares a name that this one does,
+/// `std::runtime_error` for a path that cannot be written.
 ExportedKernel export_kernel(const Kernel& kernel, std::string_view name, const std::filesystem::path& directory,
                              std::string_view remark = {});
 
@@ -103,8 +112,12 @@ ExportedRuntime export_runtime(const std::filesystem::path& directory);
 #if TUNEWRIGHT_DEFINES(codegen)
 
 #include <algorithm>
+#include <fstream>
+#include <ios>
+#include <iterator>
 
 #include "tunewright/codegen/elf_object.hpp"
+#include "tunewright/codegen/keywords.hpp"
 #include "tunewright/codegen/runtime_text.hpp"
 #include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/word_list.hpp"
@@ -123,15 +136,7 @@ TUNEWRIGHT_INLINE std::string c_identifier(std::string_view name) {
 TUNEWRIGHT_INLINE std::string c_symbol(std::string_view name) {
   // A kernel with the name of a function of the C library would be called in its place by the whole program.
   static constexpr std::string_view taken =
-      // keywords, and macros of compilers
-      " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t "
-      "class co_await co_return co_yield compl concept const consteval const_cast constexpr constinit continue "
-      "decltype default delete do double dynamic_cast else enum explicit export extern false float for friend "
-      "goto if inline int linux long main mutable namespace new noexcept not not_eq nullptr operator or or_eq private "
-      "protected public register reinterpret_cast requires restrict return short signed sizeof static "
-      "static_assert static_cast struct switch template this thread_local throw true try tunewright_runtime "
-      "typedef typeid typename typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while "
-      "xor xor_eq "
+      " main tunewright_runtime "
       // headers of C, of Linux and of CUDA, for which files of that name would be taken
       "complex ctype cuda dlfcn fenv inttypes iso646 limits locale math nvrtc stdalign stdarg stdatomic stdbool stddef "
       "stdint stdio stdlib stdnoreturn string strings tgmath threads uchar unistd wchar wctype "
@@ -177,7 +182,7 @@ TUNEWRIGHT_INLINE std::string c_symbol(std::string_view name) {
   std::string result = c_identifier(name);
   const std::string_view all = result;
   const bool has_suffix = all.size() > 1 && (all.back() == 'f' || all.back() == 'l');
-  if (contains_word(taken, all) || contains_word(mathematics, all) ||
+  if (is_keyword(all) || contains_word(taken, all) || contains_word(mathematics, all) ||
       (has_suffix && contains_word(mathematics, all.substr(0, all.size() - 1))))
     result += '_';
   return result;
@@ -345,6 +350,52 @@ TUNEWRIGHT_INLINE std::string c_header(const Kernel& kernel, const std::string& 
   return text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 
+TUNEWRIGHT_INLINE std::set<std::string> declared_names(std::string_view header, std::string_view symbol) {
+  std::string code(header);
+  for (std::size_t at = 0; (at = code.find("/*", at)) != std::string::npos;)
+    code.erase(at, code.find("*/", at) + 2 - at);  // all that we generate end
+  constexpr std::string_view in_names = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+  std::set<std::string> names;
+  std::size_t end = 0;
+  for (std::size_t at = 0; (at = code.find(symbol, at)) != std::string::npos; at = end) {
+    end = std::min(code.find_first_not_of(in_names, at), code.size());
+    const std::string name = code.substr(at, end - at);
+    if ((at > 0 && in_names.find(code[at - 1]) != std::string_view::npos) ||
+        (name != symbol && name[symbol.size()] != '_'))
+      continue;
+    const std::string_view before = std::string_view(code).substr(0, at), after = std::string_view(code).substr(end);
+    // Tags of structs are names of another kind.
+    if (before.ends_with("struct ")) continue;
+    const std::size_t last = before.find_last_not_of(" \n");
+    const bool is_enumerator = last != std::string_view::npos && (before[last] == '{' || before[last] == ',');
+    if (is_enumerator || after.starts_with("(") || after.starts_with("[]") || after.starts_with(";"))
+      names.insert(name);
+  }
+  return names;
+}
+
+TUNEWRIGHT_INLINE void check_names(const std::filesystem::path& directory, const std::string& symbol,
+                                   std::string_view header) {
+  const std::set<std::string> names = declared_names(header, symbol);
+  std::set<std::string> others;  // every symbol of which one of `names` can be
+  for (const std::string& name : names)
+    for (std::size_t end = 1; end <= name.size(); ++end)
+      if (end == name.size() || name[end] == '_') others.insert(name.substr(0, end));
+  others.erase(symbol);
+  for (const std::string& other : others) {
+    const std::filesystem::path path = directory / (other + ".h");
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!text.starts_with("/* Generated by tunewright")) continue;
+    for (const std::string& name : declared_names(text, other)) {
+      if (!names.contains(name)) continue;
+      throw std::invalid_argument("the headers of '" + symbol + "' and of '" + other + "', which is '" + path.string() +
+                                  "', would both declare " + name +
+                                  "; export one of them under another name, or into the folder of another program");
+    }
+  }
+}
+
 TUNEWRIGHT_INLINE void write_file(const std::filesystem::path& path, std::string_view content) {
   make_folder(path.parent_path());
   tunewright::write_file(path, "name another folder, or make room", [&](std::ostream& out) { out << content; });
@@ -362,6 +413,7 @@ TUNEWRIGHT_INLINE ExportedKernel export_kernel(const Kernel& kernel, std::string
   const std::string symbol = detail::c_symbol(name);
   const std::vector<char> object = with_symbol_renamed(*kernel.object, kernel.symbol, symbol);
   const std::string header = detail::c_header(kernel, symbol, remark);
+  detail::check_names(directory, symbol, header);
   ExportedKernel files{symbol, directory / (symbol + ".o"), directory / (symbol + ".h")};
   detail::write_file(files.object, {object.data(), object.size()});
   detail::write_file(files.header, header);

@@ -33,8 +33,9 @@ struct ExportedNetwork {
 /// constants, by tensor. Kernels may be for another processor family than this machine's: the header then fails to
 /// compile on this machine. `remark` goes into the header's first line.
 ///
-/// Errors: `std::invalid_argument` for everything that `plan_execution` rejects, a missing or mismatched constant, and
-///         a kernel without an object file; `std::runtime_error` for an unwritable path.
+/// Errors: `std::invalid_argument` for everything that `plan_execution` rejects, a missing or mismatched constant, a
+///         kernel without an object file, and a name that another export in `directory` declares too;
+///         `std::runtime_error` for an unwritable path.
 /// Cost: a pass over the constants.
 /// Determinism: the same arguments give the same bytes.
 ExportedNetwork export_network(const Network& network, const Partition& partition,
@@ -279,13 +280,15 @@ TUNEWRIGHT_INLINE ExportedNetwork export_network(const Network& network, const P
   }
   const std::vector<char> library = codegen::static_library(members);
   const std::string& symbol = text.symbol();
+  const std::string header = text.header();
+  codegen::detail::check_names(directory, symbol, header);
   ExportedNetwork files{symbol,
                         directory / (symbol + ".h"),
                         directory / (symbol + ".c"),
                         directory / ("lib" + symbol + ".a"),
                         directory / (symbol + ".weights"),
                         codegen::export_runtime(directory)};
-  codegen::detail::write_file(files.header, text.header());
+  codegen::detail::write_file(files.header, header);
   codegen::detail::write_file(files.source, text.source());
   codegen::detail::write_file(files.library, {library.data(), library.size()});
   write_weights(files.weights, text.identity(), text.constants(), values);

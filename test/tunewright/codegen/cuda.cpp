@@ -194,7 +194,7 @@ TEST_CASE("names are identifiers that collide with nothing") {
                "const float* __restrict__ float_, const float* __restrict__ max_, float* __restrict__ x2_sums_of_it"));
   CHECK(contains(program.source, "for_0_1 = (int)blockIdx.x"));  // the second kernel's loop
   for (const std::string own : {"copy_async", "to_half", "floor_div", "element", "part", "Vector",
-                                "wait_for_products_but_1", "wrapping_abs", "INFINITY", "requires", "linux"})
+                                "wait_for_products_but_1", "wrapping_abs", "INFINITY", "protected", "linux"})
     CHECK(codegen::cuda::identifier(own) == own + "_");
   // Two kernels and the memory between them.
   REQUIRE(program.launches.size() == 2);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -272,6 +273,17 @@ TEST_CASE("what cannot be launched or written is not exported") {
   CHECK(refused(large).find("has 1025 threads along y; devices launch 1 to 1024: ") != std::string::npos);
   large.program.launches[0].block = {0, 1, 1};
   CHECK(refused(large).find("has 0 threads along x; ") != std::string::npos);
+  // A function of the other launcher, and the number of one of its buffers.
+  for (const std::string name : {"load", "scale"}) {
+    DeviceCode longer = code;
+    longer.program.buffers[0].layout.name = "y_" + name;
+    codegen::export_device_code(longer, "x", folder.path());
+    const std::string said = test::refusal([&] { codegen::export_device_code(code, "x_y", folder.path()); });
+    CHECK_MESSAGE(
+        said.find("would both declare x_y_" + name + "; export one of them under another name") != std::string::npos,
+        said);
+    CHECK_FALSE(std::filesystem::exists(folder.file("x_y.cu")));
+  }
   folder.write_main("");
   CHECK_THROWS_AS(codegen::export_device_code(code, "x", folder.file("main.c")), std::runtime_error);
 }

@@ -3,14 +3,17 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "support/c_program.hpp"
 #include "support/nest_builder.hpp"
+#include "support/refusal.hpp"
 #include "tunewright/codegen/elf_object.hpp"
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/core/arm_targets.hpp"
@@ -227,6 +230,70 @@ TEST_CASE("headers of names that differ in case go together") {
       "#include \"layer.h\"\n#include \"Layer.h\"\n"
       "int main(void) { return (int)layer_buffer_count != (int)Layer_buffer_count; }\n");
   CHECK(folder.compiles());
+}
+
+TEST_CASE("kernels of one program whose headers would declare one name are refused, with both named") {
+  const auto with_buffer = [](const std::string& name) {
+    codegen::Kernel made = kernel();
+    made.buffers[0].layout.name = name;
+    return made;
+  };
+  struct Pair {
+    std::string first, first_buffer, second, second_buffer, shared;
+  };
+  // W is packed in each, so that there is a function that packs it.
+  for (const Pair& pair :
+       {Pair{"dense", "relu", "dense_relu", "A", "dense_relu"},
+        Pair{"dense", "relu_A", "dense_relu", "A", "dense_relu_A"},
+        Pair{"dense", "A", "dense_threads", "A", "dense_threads"},
+        Pair{"dense", "A", "dense_buffer_bytes", "A", "dense_buffer_bytes"},
+        Pair{"dense", "A", "dense_pack_W", "A", "dense_pack_W"}, Pair{"dense", "A", "dense_pack", "W", "dense_pack_W"},
+        Pair{"double", "_", "double___", "A", "double___"}}) {
+    INFO(pair.shared);
+    for (const bool turned : {false, true}) {
+      const std::string& first = turned ? pair.second : pair.first;
+      const std::string& second = turned ? pair.first : pair.second;
+      const codegen::Kernel a = with_buffer(turned ? pair.second_buffer : pair.first_buffer);
+      const codegen::Kernel b = with_buffer(turned ? pair.first_buffer : pair.second_buffer);
+      const test::CProgram folder;
+      const codegen::ExportedKernel files = codegen::export_kernel(a, first, folder.file("a"));
+      const std::string said = test::refusal([&] { codegen::export_kernel(b, second, folder.file("a")); });
+      const auto says = [&](const std::string& part) { return said.find(part) != std::string::npos; };
+      CHECK_MESSAGE(says("'" + codegen::detail::c_symbol(second) + "'"), said);
+      CHECK_MESSAGE(says("'" + files.symbol + "', which is '" + files.header.string() + "'"), said);
+      CHECK_MESSAGE(says("both declare " + pair.shared + "; export one of them under another name"), said);
+      // Nothing of it was written, and the first may be written anew.
+      CHECK_FALSE(std::filesystem::exists(folder.file("a/" + codegen::detail::c_symbol(second) + ".o")));
+      codegen::export_kernel(a, first, folder.file("a"));
+      // It is as well that the pair is refused: no compiler takes it.
+      const codegen::ExportedKernel apart = codegen::export_kernel(b, second, folder.file("b"));
+      folder.write_main("#include \"" + files.header.string() + "\"\n#include \"" + apart.header.string() +
+                        "\"\nint main(void) { return 0; }\n");
+      CHECK_FALSE(folder.compiles());
+      CHECK(folder.said().find(pair.shared) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("kernels of one program whose names only begin alike go together") {
+  const test::CProgram folder;
+  // Parameters, comments, files of others and tags of structs declare nothing.
+  codegen::export_kernel(kernel(), "row", folder.path(), "row_major, row_relu(row_W_x[])");
+  codegen::export_kernel(kernel(), "row_major", folder.path());
+  codegen::export_kernel(kernel(), "row relu", folder.path());
+  codegen::export_kernel(kernel(), "row_W_x", folder.path());
+  codegen::export_kernel(kernel(), "rowing", folder.path());
+  std::ofstream(folder.file("row_pack.h")) << "static const int row_pack_W = 1, row_pack_W_x = 2;\n";
+  codegen::export_kernel(kernel(), "row_pack_W_x", folder.path());
+  folder.write_main(
+      "#include \"row.h\"\n#include \"row_major.h\"\n#include \"row_relu.h\"\n#include \"row_W_x.h\"\n"
+      "#include \"rowing.h\"\n#include \"row_pack_W_x.h\"\n"
+      "int main(void) { return (int)row_threads != (int)row_W_x_threads || (int)row_W != 1; }\n");
+  REQUIRE(folder.compiles());
+  CHECK(folder.succeeds());
+  CHECK(codegen::detail::declared_names("struct row; struct row_x* row_y(struct row_x* row_z);\n"
+                                        "enum { row_a = 1,\n row_b /* row_c; */ };",
+                                        "row") == std::set<std::string>{"row_a", "row_b", "row_y"});
 }
 
 TEST_CASE("remarks stay within their comment") {

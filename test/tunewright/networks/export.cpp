@@ -369,6 +369,14 @@ TEST_CASE("what cannot be exported is named") {
   kernels.clear();
   CHECK(contains(refused(), "0 kernels were given for the"));
   kernels = networks::compile_kernels(e.network, e.partition, e.schedules);
+  // A function of the network, and what is no more than a number.
+  for (const std::string name : {"net_load", "net_no_weights"}) {
+    const codegen::ExportedKernel files = codegen::export_kernel(kernels[0], name, folder.path());
+    CHECK(contains(refused(), "the headers of 'net' and of '" + name + "', which is '" + files.header.string() +
+                                  "', would both declare " + name + "; export one of them under another name"));
+    CHECK_FALSE(std::filesystem::exists(folder.file("net.c")));
+    std::filesystem::remove(files.header);
+  }
   e.network = text_network();
   CHECK(contains(refused(), "the partition is not one of network 'bert_base'"));
   std::ofstream(folder.file("file")) << "not a folder";

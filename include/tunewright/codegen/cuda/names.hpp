@@ -7,30 +7,21 @@
 #include <string_view>
 #include <utility>
 
+#include "tunewright/codegen/keywords.hpp"
 #include "tunewright/core/word_list.hpp"
 
 namespace tunewright::codegen::cuda {
 
-/// Words that generated code must not declare: keywords, macros of compilers and of <math.h>, and names that it uses
-/// itself.
+/// Words that generated code must not declare: keywords, macros of <math.h>, and names that it uses itself.
 [[nodiscard]] inline bool is_reserved(std::string_view word) {
-  static constexpr std::string_view words =
-      " INFINITY NAN NULL abs alignas alignof and and_eq asm auto bfloat16 bitand bitor blockDim blockIdx bool "
-      "break case catch char char16_t char32_t char8_t class co_await co_return co_yield compl concept const "
-      "const_cast consteval constexpr constinit continue decltype default delete distance do double double2 "
-      "dynamic_cast element else enum erf erff errno exp expf explicit export extern fabs fabsf false float "
-      "float2 float4 fmax fmaxf fmin fminf for friend goto gridDim group half if inline int int2 int4 lanes "
-      "linux log logf long longlong2 max member min mutable namespace new noexcept not not_eq nullptr operator "
-      "or or_eq private public register reinterpret_cast requires return shared_memory short signed sizeof sqrt "
-      "sqrtf staged staging static static_assert static_cast struct switch tanh tanhf template this threadIdx "
-      "thread_local throw true try typedef typeid typename union unix unsigned using virtual void volatile warp "
-      "warpSize wchar_t while xor xor_eq ";
-  static constexpr std::string_view own =
-      " Vector begin_products commit_copies commit_products copy_async copy_async_if describe_matrix "
-      "describe_swizzled_matrix floor_div floor_mod part show_stores_to_tensor_units swizzled_1 swizzled_2 "
-      "to_bfloat16 to_float to_half towards_odd wait_for_copies wait_for_products wait_for_products_but_1 "
-      "wrapping_abs wrapping_quotient zero_if_nan ";
-  return contains_word(words, word) || contains_word(own, word);
+  static constexpr std::string_view used =
+      " INFINITY NAN NULL Vector abs begin_products bfloat16 blockDim blockIdx commit_copies commit_products "
+      "copy_async copy_async_if describe_matrix describe_swizzled_matrix distance double2 element erf erff errno exp "
+      "expf fabs fabsf float2 float4 floor_div floor_mod fmax fmaxf fmin fminf gridDim group half int2 int4 lanes log "
+      "logf longlong2 max member min part shared_memory show_stores_to_tensor_units sqrt sqrtf staged staging "
+      "swizzled_1 swizzled_2 tanh tanhf threadIdx to_bfloat16 to_float to_half towards_odd wait_for_copies "
+      "wait_for_products wait_for_products_but_1 warp warpSize wrapping_abs wrapping_quotient zero_if_nan ";
+  return is_keyword(word) || contains_word(used, word);
 }
 
 /// `text` as a C identifier: other characters become underscores, without repetitions.
