@@ -105,6 +105,7 @@ using Variable = std::pair<std::string, std::string>;
           {"GLIBC_TUNABLES", names.libc},
           {"OMP_NUM_THREADS", count},
           {"OPENBLAS_NUM_THREADS", count},
+          {"OPENBLAS_THREAD_TIMEOUT", "24"},  // 2^24 cycles; 2^28, which some builds wait, take 0.1 s
           {"BLIS_NUM_THREADS", count},
           {"MKL_NUM_THREADS", count},
           {"OMP_DYNAMIC", "FALSE"},

@@ -94,19 +94,21 @@ inline void blas_vector_product(cblas_sgemv* gemv, const Product& p, void* const
        static_cast<float*>(buffers[2]), 1);
 }
 
-/// A library with the C interface of the BLAS; `prepare` is called ahead of each product.
+/// A library with the C interface of the BLAS, whose names begin with `prefix`; `prepare` is called ahead of each
+/// product.
 [[maybe_unused]] inline Peer blas_peer(
     std::string name, const std::string& path, std::function<std::string()> version,
-    std::function<std::string()> kernels, const std::function<void()>& prepare = [] {}) {
+    std::function<std::string()> kernels, const std::function<void()>& prepare = [] {},
+    const std::string& prefix = "") {
   Peer peer{std::move(name),
-            [path, prepare](const Product& p, void* const* buffers) {
+            [path, prepare, gemm = prefix + "cblas_sgemm"](const Product& p, void* const* buffers) {
               prepare();
-              blas_product(function<cblas_sgemm>(path, "cblas_sgemm"), p, buffers);
+              blas_product(function<cblas_sgemm>(path, gemm.c_str()), p, buffers);
             },
             std::move(version), std::move(kernels)};
-  peer.vector_product = [path, prepare](const Product& p, void* const* buffers) {
+  peer.vector_product = [path, prepare, gemv = prefix + "cblas_sgemv"](const Product& p, void* const* buffers) {
     prepare();
-    blas_vector_product(function<cblas_sgemv>(path, "cblas_sgemv"), p, buffers);
+    blas_vector_product(function<cblas_sgemv>(path, gemv.c_str()), p, buffers);
   };
   return peer;
 }
@@ -133,9 +135,14 @@ inline void choose_blis_kernels(const std::string& path, const std::vector<std::
 [[maybe_unused]] inline Peer openblas(const std::string& path, const std::vector<Variable>& environment) {
   const auto core = std::find_if(environment.begin(), environment.end(),
                                  [](const Variable& v) { return v.first == "OPENBLAS_CORETYPE"; });
+  // Python's package of it has names of its own, so that a program can have both.
+  const std::string prefix = path.find("scipy_openblas") == std::string::npos ? "" : "scipy_";
+  const auto text = [path, prefix](const char* name) {
+    return std::string(function<char*()>(path, (prefix + name).c_str())());
+  };
   Peer peer = blas_peer(
-      "OpenBLAS", path, [path] { return std::string(function<char*()>(path, "openblas_get_config")()); },
-      [path] { return std::string(function<char*()>(path, "openblas_get_corename")()); });
+      "OpenBLAS", path, [text] { return text("openblas_get_config"); },
+      [text] { return text("openblas_get_corename"); }, [] {}, prefix);
   if (core != environment.end() && !core->second.empty()) peer.allows = one_of({core->second});
   return peer;
 }

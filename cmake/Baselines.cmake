@@ -2,13 +2,15 @@
 # Libraries that our benchmarks and the quick start compare with. Nothing of the library itself needs them.
 
 # A folder with include/ and lib/ of libraries that the distribution has not, or only older ones of: such as that of a Python
-# environment into which mkl-devel and onednn-devel-cpu-gomp were installed.
+# environment into which mkl-devel, onednn-devel-cpu-gomp and scipy-openblas32 were installed.
 set(TUNEWRIGHT_PEERS_DIR "$ENV{TUNEWRIGHT_PEERS_DIR}" CACHE PATH "Folder of further libraries to compare with")
 set(peers_include HINTS "${TUNEWRIGHT_PEERS_DIR}/include")
 set(peers_lib HINTS "${TUNEWRIGHT_PEERS_DIR}/lib")
 
 # Libraries of the BLAS interface are opened when a benchmark runs, because their functions have the same names. What MKL needs
 # in a confined process is in docs/security.md.
+file(GLOB peers_openblas "${TUNEWRIGHT_PEERS_DIR}/lib/python3*/site-packages/scipy_openblas32/lib")
+find_library(TUNEWRIGHT_OPENBLAS_LIBRARY NAMES scipy_openblas HINTS ${peers_openblas} NO_DEFAULT_PATH)
 find_library(TUNEWRIGHT_OPENBLAS_LIBRARY NAMES openblas libopenblas.so.0 ${peers_lib})
 find_library(TUNEWRIGHT_BLIS_LIBRARY NAMES blis libblis.so.4 ${peers_lib})
 find_library(TUNEWRIGHT_MKL_LIBRARY NAMES mkl_rt libmkl_rt.so.3 libmkl_rt.so.2 ${peers_lib})

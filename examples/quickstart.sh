@@ -19,7 +19,7 @@ found() { grep --quiet "^$1:[A-Z]*=/" build/release/CMakeCache.txt; }
 peers=() missing=()
 peer() { if found "$2"; then peers+=("$1"); else missing+=("$1 ($3)"); fi; }
 further="python3 -m venv peers && peers/bin/pip install"
-peer OpenBLAS TUNEWRIGHT_OPENBLAS_LIBRARY "apt-get install libopenblas-dev"
+peer OpenBLAS TUNEWRIGHT_OPENBLAS_LIBRARY "apt-get install libopenblas-dev, or $further scipy-openblas32"
 peer oneDNN TUNEWRIGHT_DNNL_LIBRARY "apt-get install libdnnl-dev, or $further onednn-devel-cpu-gomp"
 peer BLIS TUNEWRIGHT_BLIS_LIBRARY "apt-get install libblis-dev"
 peer libxsmm TUNEWRIGHT_XSMM_LIBRARY "apt-get install libxsmm-dev"
