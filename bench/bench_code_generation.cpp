@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What parts of the code generator for CPUs are worth: the fastest schedule of a search, compiled as it is and with one
-// part turned off, or another level of LLVM, in turns.
-//
-//   bench_code_generation [--isa=sse4.2|avx2|avx512|native] [--threads=N] [--trials=N] [--seed=N]
-//                         [Google Benchmark options]
+// part turned off, or another level of LLVM, in turns. --help lists the options.
 //
 // Each float32 kernel of the suite is tuned as bench_cpu_kernels tunes it. Counters, each a time over that of the
 // kernel as it is, above 1 is slower: one_iteration_per_step (loops of reductions count every iteration),
@@ -14,10 +11,12 @@
 
 #include <benchmark/benchmark.h>
 
+#include <array>
 #include <exception>
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "benchmark_program.hpp"
@@ -30,6 +29,15 @@
 namespace {
 
 using namespace tunewright;
+
+constexpr const char* usage = R"(usage: bench_code_generation [options] [Google Benchmark options]
+
+What parts of the code generator for CPUs are worth: the fastest schedule of a search, compiled as it is and with one
+part turned off, in turns.
+
+)";
+constexpr std::array<std::string_view, 6> option_names{"isa", "threads", "journal", "trials", "seconds_per_kernel",
+                                                       "seed"};
 
 struct Variant {
   std::string counter;
@@ -83,7 +91,9 @@ void compare(benchmark::State& state, const bench::SuiteEntry& entry, const Targ
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
+  bench::answer_help(argc, argv, usage + bench::usage_of(option_names));
+  const bench::TuningOptions settings = bench::take_tuning_options(argc, argv, option_names);
+  if (!bench::initialize_with_summary(argc, argv)) return 1;
   const Target host = host_target();
   const Target target = bench::chosen_target(settings, host);
   bench::KernelTuner tuner = bench::kernel_tuner(settings.seed, host.threads);
@@ -98,7 +108,6 @@ int main(int argc, char** argv) try {
     state.counters["kernels"] = static_cast<double>(all.front().summary.compared());
   });
 
-  if (!bench::initialize_with_summary(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 } catch (const std::exception& error) {

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tuned kernels against the best library that has the operator, both in one run and both held to one instruction set.
+// --help lists the options; suite.hpp and random_shapes.hpp say which kernels there are.
 //
-//   bench_cpu_kernels [--isa=sse4.2|avx2|avx512|amx|native] [--threads=N] [--journal=FILE] [--trials=N]
-//                     [--seconds_per_kernel=S] [--seed=N] [--random_shapes=SEED] [--serve=KERNEL]
-//                     [Google Benchmark options]
-//
-// Each kernel is tuned for the instruction set (native) and the threads (one a core) with at most N trials (500) and S
-// seconds, or taken from the journal as far as that goes; what is measured goes to the journal. The fastest candidates
-// are measured once more in turns, and four of them compared; with a limit of seconds only the fastest, which is what
-// the search knows by then. Libraries are told the same and are tried first: one that does not keep to it is reported,
-// and not compared with.
-// `--random_shapes` compares kernels that nobody chose instead of the listed ones; suite.hpp and random_shapes.hpp say
-// which there are.
+// Each kernel is tuned for the instruction set and the threads, or taken from the journal as far as that goes. The
+// fastest candidates are measured once more in turns, and four of them compared; with a limit of seconds, which the
+// construction of the tuner is part of, only the fastest, which is what the search knows by then. Libraries are told
+// the same and are tried first: one that does not keep to it is reported, and not compared with.
 //
 // Counters: ratio_vs_best_library (library time / ours, above 1 is faster), fraction_of_peak (of the fused multiply-add
 // peak of float32 of the instruction set, measured in the same run), gflops, tuning_seconds (measuring once more
@@ -27,6 +21,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -36,6 +31,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -49,6 +45,14 @@
 namespace {
 
 using namespace tunewright;
+
+constexpr const char* usage = R"(usage: bench_cpu_kernels [options] [Google Benchmark options]
+
+Tunes kernels and compares them with the best library that has the operator, both held to one instruction set.
+
+)";
+constexpr std::array<std::string_view, 8> option_names{
+    "isa", "threads", "journal", "trials", "seconds_per_kernel", "seed", "random_shapes", "serve"};
 
 /// The tensor instruction that a schedule uses, if any.
 std::string form_of(const schedule::Schedule& schedule) {
@@ -150,7 +154,9 @@ void serve(const std::string& name, const Target& target, const bench::TuningOpt
 int main(int argc, char** argv) try {
   std::vector<char*> arguments(argv, argv + argc);
   arguments.push_back(nullptr);
-  bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
+  bench::answer_help(argc, argv, usage + bench::usage_of(option_names));
+  bench::TuningOptions settings = bench::take_tuning_options(argc, argv, option_names);
+  if (!bench::initialize_with_summary(argc, argv)) return 1;
   const Target host = host_target();
   const Target target = bench::chosen_target(settings, host);
   if (settings.served) {
@@ -187,7 +193,6 @@ int main(int argc, char** argv) try {
   }
   bench::register_once("summary", [&](benchmark::State& state) { report(state, summary); });
 
-  if (!bench::initialize_with_summary(argc, argv)) return 1;
   benchmark::AddCustomContext("instructions of both sides", std::string(name(settings.instructions)) + ", " +
                                                                 std::to_string(target.threads) + " threads");
   report(peers.reports());

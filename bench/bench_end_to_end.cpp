@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole networks, tuned and run: batch 1, float32, all processors.
+// Whole networks, tuned and run: batch 1, float32, all processors. --help lists the options.
 //
-//   bench_end_to_end [--journals=DIR] [--minutes=N] [--trials=N] [--evict=WHAT] [--candidates=N] [--threads=N]
-//                    [--seed=N] [--serve] [--export=DIR] [Google Benchmark options]
-//
-// Each network is cut into tasks, which are tuned under `schedulers::Gradient` for N minutes (15) or N trials a task
-// (no limit unless given). What is measured goes to DIR/<network>.jsonl, and a search goes on from there: with
-// --minutes=0 nothing is measured beyond it. Before each timed call WHAT is evicted from the caches: "nothing",
-// "constants" (the default), or "everything" (`measurers::Evict`). Of the N fastest schedules of each task (8; 1
-// takes the fastest), the one that is fastest inside the network is chosen (`networks::choose_in_network`).
+// Each network is cut into tasks, which are tuned under `schedulers::Gradient`; what is evicted before each timed call
+// is `measurers::Evict`, and `networks::choose_in_network` chooses among the fastest schedules of each task.
 // Counters: latency_ms (median of 30 inferences or as many as fit into ten seconds), sum_of_tasks_ms (what tuning
 // expected), tuning_seconds (of this run, with choosing), choosing_seconds, gain_in_network (what choosing saved),
 // trials and recalled (of these, from the journal), failed, tasks, gflops. With --export=DIR each network is
@@ -43,6 +37,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmark_program.hpp"
 #include "drafted.hpp"
 #include "exported_network.hpp"
 #include "instruction_sets.hpp"
@@ -68,6 +63,22 @@ namespace {
 
 using namespace tunewright;
 using study::seconds_of;
+
+constexpr const char* usage = R"(usage: bench_end_to_end [options] [Google Benchmark options]
+
+Tunes whole networks and runs them.
+
+  --journals=DIR    what is measured goes to DIR/<network>.jsonl, and a search goes on from there
+  --minutes=N       of searching for each network (15); 0: nothing beyond the journals or, without, a trial a task
+  --trials=N        candidates measured for each task, at most (no limit)
+  --evict=WHAT      what leaves the caches before each timed call: nothing, constants or everything (constants)
+  --candidates=N    schedules of each task, the fastest, of which the fastest inside the network is chosen (8)
+  --threads=N       threads of the network (one a core)
+  --seed=N          seed of the searches (1)
+  --export=DIR      exports each network to DIR/<network> and measures it in turns with the tuned one
+  --serve           only the network that --benchmark_filter names, timed once for every line of the standard input
+)";
+
 struct Recipe : bench::DraftAndTrees<measurers::OrcJit> {
   static void set_adaptation(adaptations::Refit& refit) { refit.min_growth = 0.1; }
 };
@@ -262,8 +273,11 @@ Options take_options(int& argc, char** argv, std::string& filter) {
 int main(int argc, char** argv) try {
   std::vector<char*> arguments(argv, argv + argc);
   arguments.push_back(nullptr);
+  bench::answer_help(argc, argv, usage);
   std::string filter;
   const Options options = take_options(argc, argv, filter);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   if (options.serve) {
     serve(filter, options);
     return 0;
@@ -271,14 +285,9 @@ int main(int argc, char** argv) try {
   bench::restart_with(bench::library_environment(bench::InstructionSet::Native, options.threads, bench::host_vendor()),
                       arguments.data());
   for (const bench::KnownNetwork& model : bench::known_networks()) {
-    benchmark::RegisterBenchmark(model.name,
-                                 [model, options](benchmark::State& state) { tune_and_run(state, model, options); })
-        ->UseManualTime()
-        ->Iterations(1)
-        ->Unit(benchmark::kMillisecond);
+    bench::register_once(model.name,
+                         [model, options](benchmark::State& state) { tune_and_run(state, model, options); });
   }
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 } catch (const std::exception& error) {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exported kernels on threads of the C runtime against the same kernels as they were tuned, both in one run.
+// Exported kernels on threads of the C runtime against the same kernels as they were tuned, both in one run. --help
+// lists the options.
 //
-//   bench_export [--journal=FILE] [--trials=N] [Google Benchmark options]
-//
-// Each kernel is tuned for all cores with at most N trials (500), or taken from the journal as far as that goes, and
-// then exported, compiled with the C runtime by cc into a shared library, and measured in turns with the kernel that
-// the measurer loads and with a copy of that. Counters: ratio_vs_tuned (tuned time / exported time, median over pairs
-// of repeats that ran right after each other; 1 is as fast), ratio_of_copy (the same for the copy: what the machine's
-// noise makes of equal kernels), ratio_of_fastest (of the fastest repeat of either, which other programs disturb
-// least), tuned_ms, exported_ms, threads.
+// Each kernel is tuned for all cores, or taken from the journal as far as that goes, and then exported, compiled with
+// the C runtime by cc into a shared library, and measured in turns with the kernel that the measurer loads and with a
+// copy of that. Counters: ratio_vs_tuned (tuned time / exported time, median over pairs of repeats that ran right after
+// each other; 1 is as fast), ratio_of_copy (the same for the copy: what the machine's noise makes of equal kernels),
+// ratio_of_fastest (of the fastest repeat of either, which other programs disturb least), tuned_ms, exported_ms,
+// threads.
 
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
@@ -23,6 +22,7 @@
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,6 +35,13 @@
 namespace {
 
 using namespace tunewright;
+
+constexpr const char* usage = R"(usage: bench_export [options] [Google Benchmark options]
+
+Compares exported kernels on threads of the C runtime with the same kernels as they were tuned.
+
+)";
+constexpr std::array<std::string_view, 4> option_names{"journal", "trials", "seconds_per_kernel", "seed"};
 
 /// What the measuring process knows of exported kernels: it is forked from this one before there are any.
 struct Exports {
@@ -135,7 +142,10 @@ void tune_and_export(benchmark::State& state, const bench::KernelCase& kernel_ca
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
+  bench::answer_help(argc, argv, usage + bench::usage_of(option_names));
+  const bench::TuningOptions settings = bench::take_tuning_options(argc, argv, option_names);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   const Target host = host_target();
   const bench::Peers peers(host, bench::InstructionSet::Native, {},
                            "");  // before the measurer, see library_kernels.hpp
@@ -149,8 +159,6 @@ int main(int argc, char** argv) try {
       bench::register_once(cases[c].name,
                            [&, c](benchmark::State& state) { tune_and_export(state, cases[c], c, settings, tuner); });
     }
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
     benchmark::RunSpecifiedBenchmarks();
     benchmark::Shutdown();
   }

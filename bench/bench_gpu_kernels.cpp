@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tuned kernels against cuBLAS, cuBLASLt and cuDNN on an NVIDIA GPU, both in one run.
+// Tuned kernels against cuBLAS, cuBLASLt and cuDNN on an NVIDIA GPU, both in one run. --help lists the options.
 //
-//   bench_gpu_kernels [--cases=PREFIX,..] [--trials=N] [--seconds=N] [--journal=FILE] [--results=FILE] [--summary=FILE]
-//                     [--recipe=NAME] [--list]
-//
-// Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured
-// goes to the journal, of which each recipe needs its own. Recipes are draft_and_trees, which is the default, ansor,
-// and random for a small data set of measured programs. `--cases` takes the kernels whose names begin so, e.g.
-// --cases=conv2d; `--list` names them. `--seconds` is for all of them together: each gets its share of what is left,
-// but 15 at least; with less left, none is begun.
+// Each kernel is tuned, or taken from the journal as far as that goes; each recipe needs a journal of its own. Of the
+// seconds for all kernels each gets its share of what is left, but 15 at least; with less left, none is begun.
 //
 // A finished kernel is a line of the results at once: seconds, gflops, ratio (library time / ours, above 1 is faster),
 // trials, failed ones by fault, trials_per_s. Kernels that the results already hold with as many trials and a ratio are
@@ -22,6 +16,7 @@
 // NVIDIA's libraries need not be there: without them ratios are missing and it is said why.
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -57,6 +52,7 @@
 #include "tunewright/stats/robust.hpp"
 #include "tunewright/tuner.hpp"
 #include "tuning_options.hpp"
+#include "usage.hpp"
 
 namespace {
 
@@ -65,6 +61,19 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 enum ExitStatus { done = 0, failed = 1, out_of_time = 75, no_device = 77 };
+
+constexpr const char* usage = R"(usage: bench_gpu_kernels [options]
+
+Tunes kernels for an NVIDIA GPU and compares them with cuBLAS, cuBLASLt and cuDNN.
+
+  --cases=PREFIX,..       only kernels whose names begin so, e.g. --cases=conv2d
+  --list                  only names the kernels
+  --recipe=NAME           draft_and_trees, ansor, or random for a small data set (draft_and_trees)
+  --seconds=N             for all kernels together (no limit)
+  --results=FILE          a line for each kernel; those that it holds are not run again
+  --summary=FILE          what is found of all kernels, as one JSON object
+)";
+constexpr std::array<std::string_view, 4> option_names{"journal", "trials", "seconds_per_kernel", "seed"};
 
 struct Options {
   bench::TuningOptions tuning;
@@ -78,7 +87,7 @@ struct Options {
 /// Throws `std::invalid_argument` for what is no option.
 Options take_options(int argc, char** argv) {
   Options options;
-  options.tuning = bench::take_tuning_options(argc, argv);
+  options.tuning = bench::take_tuning_options(argc, argv, option_names);
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const std::string value = word.substr(std::min(word.find('=') + 1, word.size()));
@@ -100,7 +109,7 @@ Options take_options(int argc, char** argv) {
     } else if (word == "--list") {
       options.list = true;
     } else {
-      throw std::invalid_argument("'" + word + "' is no option; the head of bench_gpu_kernels.cpp lists them");
+      throw std::invalid_argument("'" + word + "' is no option; see --help");
     }
   }
   return options;
@@ -442,6 +451,7 @@ ExitStatus run_all(AnyTuner& tuner, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  if (bench::printed_usage(argc, argv, usage + bench::usage_of(option_names))) return done;
   const Options options = take_options(argc, argv);
   if (options.list) {
     for (const Case& c : chosen_cases(options)) std::cout << c.name << '\n';

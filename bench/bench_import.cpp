@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Importers of measured data: records a second on one core, plain and gzip, beside a general JSON parser that only
-// parses the same lines.
-//
-//   bench_import [--data=DIR] --benchmark_format=json
+// parses the same lines. --help lists the options.
 //
 // files/<format> reads every .gz file of the format below DIR, from opening to the last record; without DIR it is left
 // out. The others read the lines of the excerpts in test/data, repeated. Counters:
@@ -25,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "benchmark_program.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
 #include "tunewright/data/auto_scheduler_programs.hpp"
 #include "tunewright/data/autotvm_log.hpp"
@@ -34,6 +33,13 @@
 namespace {
 
 using namespace tunewright;
+
+constexpr const char* usage = R"(usage: bench_import [options] [Google Benchmark options]
+
+Importers of measured data: records a second on one core, beside a general JSON parser.
+
+  --data=DIR  also reads all tuning logs and tables below it that end in .gz
+)";
 
 constexpr std::size_t wanted_bytes = 64 << 20;
 
@@ -204,6 +210,7 @@ std::string take_folder(int& argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  bench::answer_help(argc, argv, usage);
   const std::string folder = take_folder(argc, argv);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journals of many records: what recalling one task, making the index and merging two shards take.
-//
-//   bench_journal [--records=1000000] [--tasks=2000] [--folder=DIR]
+// Journals of many records: what recalling one task, making the index and merging two shards take. --help lists the
+// options.
 //
 // Makes a journal of so many records, tasks interleaved in batches of 64 as a scheduler of many tasks leaves them, and
 // two shards that overlap in a tenth of their keys; removes all of it at the end. Each step is a process of its own:
@@ -30,11 +29,21 @@
 #include "tunewright/data/merge_journals.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
+#include "usage.hpp"
 
 namespace {
 
 using namespace tunewright;
 namespace fs = std::filesystem;
+
+constexpr const char* usage = R"(usage: bench_journal [options]
+
+Tells how long it takes to recall one task of a journal of many records, to make its index and to merge two shards.
+
+  --records=N   records of the journal (1000000)
+  --tasks=N     its tasks (2000)
+  --folder=DIR  for the journals, which are removed at the end (that for temporary files)
+)";
 
 constexpr std::uint64_t batch = 64;
 
@@ -110,16 +119,17 @@ bool measured(const char* name, const Step& step) {
     ::_exit(0);
   }
   int status = 1;
-  rusage usage{};
-  ::wait4(child, &status, 0, &usage);
+  rusage used{};
+  ::wait4(child, &status, 0, &used);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  std::printf("%-44s %9.3f s %9.1f MiB peak\n", name, elapsed.count(), static_cast<double>(usage.ru_maxrss) / 1024);
+  std::printf("%-44s %9.3f s %9.1f MiB peak\n", name, elapsed.count(), static_cast<double>(used.ru_maxrss) / 1024);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (bench::printed_usage(argc, argv, usage)) return 0;
   std::uint64_t count = 1'000'000, tasks = 2000;
   std::string folder = fs::temp_directory_path().string();
   for (int a = 1; a < argc; ++a) {
@@ -131,7 +141,7 @@ int main(int argc, char** argv) {
     else if (option.starts_with("--folder="))
       folder = option.substr(9);
     else
-      return std::fprintf(stderr, "bench_journal: unknown option '%s'\n", argv[a]), 2;
+      return std::fprintf(stderr, "bench_journal: unknown option '%s'; see --help\n", argv[a]), 2;
   }
   if (tasks == 0 || count < tasks * batch)
     return std::fprintf(stderr, "bench_journal: give a task or more, and %zu records a task\n", std::size_t{batch}), 2;

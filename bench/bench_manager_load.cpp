@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What share of one core the side that tunes spends on its workers, as if there were a thousand of them.
-//
-//   bench_manager_load [--workers=1000] [--results=100000] [--ahead=3] [--journal=FILE]
+// What share of one core the side that tunes spends on its workers, as if there were a thousand of them. --help lists
+// the options.
 //
 // Workers live on a virtual clock: each is busy with a kernel for as long as some measurement of the journal took (its
 // run_s, drawn at random), and has `ahead` more to come. The host's side is real and its processor time is what moves
@@ -43,11 +42,22 @@
 #include "tunewright/recipes/random.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/tuner.hpp"
+#include "usage.hpp"
 
 namespace {
 
 using namespace tunewright;
 namespace remote = measurers::remote;
+
+constexpr const char* usage = R"(usage: bench_manager_load [options]
+
+Tells what share of one core the side that tunes spends on its workers.
+
+  --workers=N     workers (1000)
+  --results=N     results of all of them (100000)
+  --ahead=N       kernels that a busy worker has got beyond the one that it runs (3)
+  --journal=FILE  whose measurements tell how long workers are busy; without, some are made first
+)";
 
 constexpr Seconds patience{10};
 
@@ -188,6 +198,7 @@ void simulate(std::size_t worker_count, std::size_t results, std::size_t ahead, 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (bench::printed_usage(argc, argv, usage)) return 0;
   std::size_t workers = 1000, results = 100'000, ahead = 3;
   std::string journal;
   for (int a = 1; a < argc; ++a) {
@@ -202,7 +213,7 @@ int main(int argc, char** argv) {
     else if (option.starts_with("--journal="))
       journal = value;
     else
-      return std::fprintf(stderr, "bench_manager_load: unknown option '%s'\n", argv[a]), 2;
+      return std::fprintf(stderr, "bench_manager_load: unknown option '%s'; see --help\n", argv[a]), 2;
   }
   const std::string folder =
       (std::filesystem::temp_directory_path() / ("bench-manager-load-" + std::to_string(::getpid()))).string();

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Imports an ONNX file, runs the network, and compares what it computes with outputs that somebody else computed.
+// onnx_beside_onnxruntime.py writes both files.
 //
-//   bench_onnx MODEL.onnx VALUES.onnx [--evaluator]
-//
-// VALUES.onnx holds inputs and expected outputs as constants, by name: onnx_beside_onnxruntime.py writes both files.
-// The network is run by `CompiledNetwork` with default schedules on all processors, or, with --evaluator, by the
-// reference. One line: nodes of the file, parameters, tasks, outputs, seconds to import, compile and run, and the
-// largest relative error of any output, which is the largest difference over the largest magnitude. Exits with 1 when
-// that is 1e-4 or more, and with 2 for a file that cannot be imported.
+// The network is run by `CompiledNetwork` with default schedules on all processors, or by the reference. One line:
+// nodes of the file, parameters, tasks, outputs, seconds to import, compile and run, and the largest relative error of
+// any output, which is the largest difference over the largest magnitude. Exits with 1 when that is 1e-4 or more, and
+// with 2 for a file that cannot be imported.
 
 #include <algorithm>
 #include <chrono>
@@ -25,10 +23,19 @@
 #include "tunewright/networks/default_schedules.hpp"
 #include "tunewright/networks/values.hpp"
 #include "tunewright/onnx.hpp"
+#include "usage.hpp"
 
 namespace {
 
 using namespace tunewright;
+
+constexpr const char* usage = R"(usage: bench_onnx MODEL.onnx VALUES.onnx [--evaluator]
+
+Imports a network, runs it, and compares what it computes with what is expected.
+
+  VALUES.onnx  has inputs and expected outputs as constants, by name
+  --evaluator  the reference runs the network, not compiled kernels
+)";
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -92,12 +99,24 @@ int compare(const std::string& model, const std::string& values, bool by_evaluat
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
+  if (bench::printed_usage(argc, argv, usage)) return 0;
+  std::vector<std::string> files;
+  bool by_evaluator = false;
+  for (int a = 1; a < argc; ++a) {
+    const std::string word = argv[a];
+    if (word == "--evaluator")
+      by_evaluator = true;
+    else if (word.starts_with("--"))
+      return std::fprintf(stderr, "bench_onnx: unknown option '%s'; see --help\n", argv[a]), 2;
+    else
+      files.push_back(word);
+  }
+  if (files.size() != 2) {
     std::fprintf(stderr, "give an ONNX file, and one with its inputs and expected outputs\n");
     return 2;
   }
   try {
-    return compare(argv[1], argv[2], argc > 3 && std::string(argv[3]) == "--evaluator");
+    return compare(files[0], files[1], by_evaluator);
   } catch (const std::exception& error) {
     std::printf("%s\n", error.what());
     return 2;

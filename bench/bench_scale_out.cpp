@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured trials a second over the ranks of an MPI program; scale_out.sh compares numbers of ranks, and kill_ranks.sh
-// kills processes of one while it runs.
+// kills processes of one while it runs. --help lists the options.
 //
-//   mpirun --bind-to none -n RANKS bench_scale_out [--trials=N] [--size=N] [--journal=FILE] [--witness=FILE]
-//   bench_scale_out --verify --journal=FILE --witness=FILE
-//
-// A random search over a product of N x N matrices (768) on one thread, whose programs take milliseconds to a tenth of
-// a second. Prints trials, seconds from the second batch on, their ratio, and how many failed. The witness gets a line
-// with the key of each outcome after the journal has it. --verify says how many records are lost (witnessed, and not in
-// the journal) and repeated (twice in either), and ends with status 1 where there are any.
+// A random search over a product of matrices on one thread, whose programs take milliseconds to a tenth of a second.
+// Prints trials, seconds from the second batch on, their ratio, and how many failed. --verify says how many records are
+// lost (witnessed, and not in the journal) and repeated (twice in either), and ends with status 1 where there are any.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -33,11 +29,24 @@
 #include "tunewright/recipes/random.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/tuner.hpp"
+#include "usage.hpp"
 
 namespace {
 
 using namespace tunewright;
 using Clock = std::chrono::steady_clock;
+
+constexpr const char* usage = R"(usage: mpirun --bind-to none -n RANKS bench_scale_out [options]
+usage: bench_scale_out --verify --journal=FILE --witness=FILE
+
+Tells how many trials a second are measured over the ranks of an MPI program.
+
+  --trials=N      candidates measured (480)
+  --size=N        rows and columns of the matrices (768)
+  --journal=FILE  what is measured goes there
+  --witness=FILE  the key of each outcome goes there, after the journal has it
+  --verify        only says how many records of these files are lost or repeated
+)";
 
 struct Options {
   std::size_t trials = 480;
@@ -124,6 +133,7 @@ int tune(measurers::mpi::World& world, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (bench::printed_usage(argc, argv, usage)) return 0;
   Options options;
   for (int a = 1; a < argc; ++a) {
     const std::string_view option = argv[a];
@@ -139,7 +149,7 @@ int main(int argc, char** argv) {
     else if (option.starts_with("--witness="))
       options.witness = value;
     else
-      return std::fprintf(stderr, "bench_scale_out: unknown option '%s'\n", argv[a]), 2;
+      return std::fprintf(stderr, "bench_scale_out: unknown option '%s'; see --help\n", argv[a]), 2;
   }
   try {
     if (options.verify) return verify(options);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Threads that help each other with a loop against threads that keep to their shares, in one run, on an idle machine
-// and beside a program that takes a part of one processor.
-//
-//   bench_team [--isa=sse4.2|avx2|avx512|amx|native] [--threads=N] [Google Benchmark options]
+// and beside a program that takes a part of one processor. --help lists the options.
 //
 // Each kernel of the suite runs by the schedule that the draft prefers, without measurements. Both runtimes of one team
 // run it in turns; then another thread computes for 3 of every 12 milliseconds on the team's last processor, and they
@@ -15,6 +13,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -24,6 +23,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -45,6 +45,14 @@ namespace {
 
 using namespace tunewright;
 using Clock = std::chrono::steady_clock;
+
+constexpr const char* usage = R"(usage: bench_team [options] [Google Benchmark options]
+
+Compares threads that help each other with a loop with threads that keep to their shares, on an idle machine and beside
+a program that takes a part of one processor.
+
+)";
+constexpr std::array<std::string_view, 2> option_names{"isa", "threads"};
 
 /// Computes on one processor, now and then, while it lives.
 class Neighbour {
@@ -164,7 +172,9 @@ void compare(benchmark::State& state, const bench::SuiteEntry& entry, const Targ
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const Target target = bench::chosen_target(bench::take_tuning_options(argc, argv), host_target());
+  bench::answer_help(argc, argv, usage + bench::usage_of(option_names));
+  const Target target = bench::chosen_target(bench::take_tuning_options(argc, argv, option_names), host_target());
+  if (!bench::initialize_with_summary(argc, argv)) return 1;
   if (target.threads < 2) throw std::invalid_argument("one thread has nobody to help; give --threads=2 or more");
   std::vector<int> processors = host_processors();
   processors.resize(std::min<std::size_t>(processors.size(), target.threads));
@@ -182,7 +192,6 @@ int main(int argc, char** argv) try {
     state.counters["beside_ratio"] = summaries.beside.geometric_mean();
     state.counters["compared"] = static_cast<double>(summaries.alone.compared());
   });
-  if (!bench::initialize_with_summary(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 } catch (const std::exception& error) {

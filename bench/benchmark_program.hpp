@@ -3,13 +3,17 @@
 
 #include <benchmark/benchmark.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tuning_options.hpp"
+#include "usage.hpp"
 
-/// What programs share whose benchmarks tune kernels.
+/// What programs of Google Benchmark share that have options of their own.
 namespace tunewright::bench {
 
 /// Registers a benchmark, called with its `benchmark::State`, that runs once and sets its own time.
@@ -19,6 +23,14 @@ void register_once(const std::string& name, Run run) {
       ->UseManualTime()
       ->Iterations(1)
       ->Unit(benchmark::kMillisecond);
+}
+
+/// With `--help` among the arguments, prints `usage` and that of Google Benchmark, and ends the program with status 0.
+inline void answer_help(int argc, char** argv, std::string_view usage) {
+  if (!printed_usage(argc, argv, usage)) return;
+  std::puts("\nGoogle Benchmark has these options:\n");
+  benchmark::Initialize(&argc, argv);  // ends the program, after its own usage
+  std::exit(0);
 }
 
 /// Gives Google Benchmark the arguments `with_summary`, and tells whether it knows all of them; it reports the others.

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures random and evolved programs of all tasks of networks, a dataset to learn from:
+// Measures random and evolved programs of all tasks of networks, a dataset to learn from. --help lists the options.
 //
-//   collect --out=DIR [--networks=A,B,..] [--isa=avx2,native,..] [--threads=1,2,..] [--programs=N] [--repeat=N]
-//           [--tasks=N] [--shard=i/n] [--seed=N]
-//
-// It measures --programs programs (400) of each task on each target (an instruction set and a number of threads of this
-// machine; all that it has, unless given), or as many as the space has: one half are random schedules, the other half
-// is what evolution finds that starts from them (`recipes::AnsorQuick`). Numerics are checked as in any search.
-// --repeat (8) of these, drawn at random, are measured again, which tells how well measurements repeat. --tasks=N takes
-// the first N tasks of each target.
+// A target is an instruction set and a number of threads of this machine. Of the programs of each task on each target,
+// or as many as the space has, one half are random schedules, the other half is what evolution finds that starts from
+// them (`recipes::AnsorQuick`). Numerics are checked as in any search. Some of these, drawn at random, are measured
+// again, which tells how well measurements repeat.
 //
 // What is measured is kept the moment it is known; started again, the program goes on where it was stopped, by Ctrl-C
 // or by force. With --shard=i/n it does every n-th task, so that several machines that share DIR, or processes on
@@ -47,6 +43,7 @@
 #include "tunewright/study/options.hpp"
 #include "tunewright/tuner.hpp"
 #include "tuning_options.hpp"
+#include "usage.hpp"
 
 namespace {
 
@@ -54,6 +51,21 @@ using namespace tunewright;
 using measurers::OrcJit;
 using study::command_line::names;
 using Space = spaces::MultiLevelTiling;
+
+constexpr const char* usage = R"(usage: collect --out=DIR [options]
+
+Measures random and evolved programs of all tasks of networks, a dataset to learn from.
+
+  --out=DIR        the folder of the dataset; started again, the program goes on where it was stopped
+  --networks=A,B   only these
+  --isa=A,B        instruction sets: sse4.2, avx2, avx512, amx or native (all that this machine has from avx2 on)
+  --threads=N,M    threads of a kernel (one, and one a core)
+  --programs=N     programs of each task on each target (400)
+  --repeat=N       so many of these are measured again (8)
+  --tasks=N        only the first N tasks of each target
+  --shard=i/n      only every n-th task, from the i-th on; other machines that share DIR do the rest
+  --seed=N         seed of all that is drawn (1)
+)";
 
 struct Options {
   std::filesystem::path out;
@@ -94,7 +106,7 @@ Options read_options(int argc, char** argv) {
     const std::size_t equals = argument.find('=');
     const auto reader = readers.find(argument.substr(0, equals));
     if (reader == readers.end() || equals == std::string_view::npos || equals + 1 == argument.size())
-      throw std::invalid_argument("'" + std::string(argument) + "' is no option; see the head of collect.cpp");
+      throw std::invalid_argument("'" + std::string(argument) + "' is no option with a value; see --help");
     reader->second(argument.substr(equals + 1));
   }
   if (options.out.empty()) throw std::invalid_argument("--out=DIR is missing: the folder for what is measured");
@@ -160,6 +172,7 @@ bool collect(const bench::CollectedTask& one, const Options& options, OrcJit& me
 }  // namespace
 
 int main(int argc, char** argv) try {
+  if (bench::printed_usage(argc, argv, usage)) return 0;
   const Options options = read_options(argc, argv);
   OrcJit measurer;  // its worker starts before any thread does
   std::vector<networks::Network> networks;

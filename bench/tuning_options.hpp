@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "instruction_sets.hpp"
@@ -21,14 +23,14 @@
 namespace tunewright::bench {
 
 struct TuningOptions {
-  std::optional<std::string> journal;                    ///< --journal=FILE
-  std::size_t trials = 500;                              ///< --trials=N
-  std::optional<Seconds> seconds_per_kernel;             ///< --seconds_per_kernel=S, the tuner's construction included
-  std::uint64_t seed = 1;                                ///< --seed=N
-  InstructionSet instructions = InstructionSet::Native;  ///< --isa=NAME
-  std::optional<unsigned> threads;                       ///< --threads=N; without, one a core
-  std::optional<std::uint64_t> random_shapes;            ///< --random_shapes=SEED
-  std::optional<std::string> served;                     ///< --serve=KERNEL
+  std::optional<std::string> journal;
+  std::size_t trials = 500;
+  std::optional<Seconds> seconds_per_kernel;
+  std::uint64_t seed = 1;
+  InstructionSet instructions = InstructionSet::Native;
+  std::optional<unsigned> threads;  ///< without, one a core
+  std::optional<std::uint64_t> random_shapes;
+  std::optional<std::string> served;
 };
 
 /// A whole number from `least` to `most` as somebody wrote it. Throws `std::invalid_argument` for anything else.
@@ -61,30 +63,67 @@ struct TuningOptions {
   return parse_number(text, "trials", 1, std::numeric_limits<std::uint64_t>::max());
 }
 
-/// Removes and returns our own options; the others stay. Throws `std::invalid_argument` for a value that is none.
-inline TuningOptions take_tuning_options(int& argc, char** argv) {
+/// One of `TuningOptions` on the command line, `--name=value`.
+struct TuningOption {
+  std::string_view name, value, meaning;
+  void (*read)(std::string_view value, TuningOptions& options);
+};
+
+/// Options by their names; each program has some of them. Throws `std::invalid_argument` for a name that is none.
+[[nodiscard]] inline const TuningOption& tuning_option(std::string_view name) {
+  constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::array all{
+      TuningOption{"isa", "NAME", "instruction set: sse4.2, avx2, avx512, amx or native (native)",
+                   [](std::string_view value, TuningOptions& o) { o.instructions = parse_instruction_set(value); }},
+      TuningOption{"threads", "N", "threads of a kernel (one a core)",
+                   [](std::string_view value, TuningOptions& o) {
+                     o.threads = static_cast<unsigned>(parse_number(value, "threads", 1, 1024));
+                   }},
+      TuningOption{"journal", "FILE", "what it has is not measured again; what is measured goes there",
+                   [](std::string_view value, TuningOptions& o) { o.journal = value; }},
+      TuningOption{"trials", "N", "candidates measured for each kernel, at most (500)",
+                   [](std::string_view value, TuningOptions& o) { o.trials = parse_trials(value); }},
+      TuningOption{"seconds_per_kernel", "S", "of searching for each kernel, at most (no limit)",
+                   [](std::string_view value, TuningOptions& o) {
+                     o.seconds_per_kernel = parse_seconds(value, "seconds_per_kernel");
+                   }},
+      TuningOption{"seed", "N", "seed of the searches (1)",
+                   [](std::string_view value, TuningOptions& o) { o.seed = parse_number(value, "seed", 0, any); }},
+      TuningOption{"random_shapes", "SEED", "kernels that nobody chose instead of the listed ones",
+                   [](std::string_view value, TuningOptions& o) {
+                     o.random_shapes = parse_number(value, "random_shapes", 0, any);
+                   }},
+      TuningOption{"serve", "KERNEL", "only that kernel, timed once for every line of the standard input",
+                   [](std::string_view value, TuningOptions& o) { o.served = value; }}};
+  for (const TuningOption& option : all) {
+    if (option.name == name) return option;
+  }
+  throw std::invalid_argument("no option is called '" + std::string(name) + "'");
+}
+
+/// What `--help` says of the options of these names.
+[[nodiscard]] inline std::string usage_of(std::span<const std::string_view> names) {
+  std::string usage;
+  for (const std::string_view name : names) {
+    const TuningOption& option = tuning_option(name);
+    std::string line = "  --" + std::string(name) + "=" + std::string(option.value);
+    line.resize(26, ' ');
+    usage.append(line).append(option.meaning).append("\n");
+  }
+  return usage;
+}
+
+/// Removes and returns the options of these names; other arguments stay. Throws `std::invalid_argument` for a value
+/// that is none.
+inline TuningOptions take_tuning_options(int& argc, char** argv, std::span<const std::string_view> names) {
   TuningOptions options;
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
-    const auto [option, value] = std::pair(argument.substr(0, argument.find('=') + 1),  // empty where there is no '='
-                                           argument.substr(argument.find('=') + 1));
-    if (option == "--journal=")
-      options.journal = value;
-    else if (option == "--trials=")
-      options.trials = parse_trials(value);
-    else if (option == "--seconds_per_kernel=")
-      options.seconds_per_kernel = parse_seconds(value, "seconds_per_kernel");
-    else if (option == "--seed=")
-      options.seed = parse_number(value, "seed", 0, std::numeric_limits<std::uint64_t>::max());
-    else if (option == "--isa=")
-      options.instructions = parse_instruction_set(value);
-    else if (option == "--threads=")
-      options.threads = static_cast<unsigned>(parse_number(value, "threads", 1, 1024));
-    else if (option == "--random_shapes=")
-      options.random_shapes = parse_number(value, "random_shapes", 0, std::numeric_limits<std::uint64_t>::max());
-    else if (option == "--serve=")
-      options.served = value;
+    const std::size_t equals = argument.find('=');
+    const std::string_view name = argument.starts_with("--") ? argument.substr(2, equals - 2) : std::string_view();
+    if (equals != std::string_view::npos && std::ranges::find(names, name) != names.end())
+      tuning_option(name).read(argument.substr(equals + 1), options);
     else
       argv[kept++] = argv[i];
   }

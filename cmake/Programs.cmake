@@ -2,7 +2,8 @@
 # Programs of our own: tests, examples and benchmarks.
 
 # What our programs link: everything that was found. Of headers and static libraries an unused component costs nothing.
-# Tests and benchmarks link what is compiled once; lessons, and checks of headers, are header-only.
+# Tests and benchmarks link what is compiled once; lessons, but for some where they are compiled together, and checks of
+# headers are header-only.
 set(TUNEWRIGHT_DEVELOPMENT_TARGETS tunewright_development tunewright_test_data ${TUNEWRIGHT_USED_TARGETS})
 set(TUNEWRIGHT_COMPILED_DEVELOPMENT_TARGETS
   tunewright_development tunewright_test_data ${TUNEWRIGHT_COMPILED_TARGETS})
@@ -54,6 +55,14 @@ function(tunewright_group_sources out name)
     list(APPEND groups "${group}")
   endwhile()
   set(${out} "${groups};${rest}" PARENT_SCOPE)
+endfunction()
+
+# What the program makes of --help and of an option that it does not have: test/command_line.cmake.
+function(tunewright_add_command_line_test program)
+  if(TUNEWRIGHT_BUILD_TESTS)
+    add_test(NAME command_line_${program} COMMAND ${CMAKE_COMMAND} "-DPROGRAM=$<TARGET_FILE:${program}>"
+      -P "${PROJECT_SOURCE_DIR}/test/command_line.cmake")
+  endif()
 endfunction()
 
 # One doctest program from all .cpp files of a folder. Cases of a suite named "long..." run with TUNEWRIGHT_LONG_TESTS only,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks into journals of measurements, merges and exports them: see docs/journals.md.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -237,16 +238,16 @@ std::optional<std::uint64_t> take_task(std::vector<std::string>& words) {
 }
 
 int run(std::vector<std::string> words) {
+  if (std::ranges::find(words, "--help") != words.end()) {
+    std::fputs(usage, stdout);
+    return 0;
+  }
   const std::optional<std::uint64_t> task = take_task(words);
   const std::string command = words.empty() ? "" : words.front();
   const auto rest = words.empty() ? std::span<const std::string>() : std::span<const std::string>(words).subspan(1);
   const auto wants = [&](bool holds, const char* what) {
     if (!holds) throw UsageError("'" + command + "' wants " + what + "; see --help");
   };
-  if (command == "--help") {
-    std::fputs(usage, stdout);
-    return 0;
-  }
   if (command == "list") return wants(rest.size() == 1, "one journal"), list(rest[0]);
   if (command == "best") return wants(rest.size() == 1, "one journal"), best(rest[0], task);
   if (command == "verify") return wants(!rest.empty(), "journals"), verify(rest);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our side of learners_beside_libraries.py: fits and times models as it is told, on rows that the other side reads too.
 //
-//   learners DIR
-//
 // Every line of the standard input is a JSON object that names what to `do`; every line of the output is the answer.
 // Files are written to DIR:
 //   data       makes rows and labels: synthetic, or those recorded in the folder `root`. data.npz has features_train,
@@ -28,11 +26,13 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "../synthetic_programs.hpp"
+#include "../usage.hpp"
 #include "recorded_programs.hpp"
 #include "seconds_of.hpp"
 #include "tunewright/core/rng.hpp"
@@ -47,6 +47,11 @@ namespace {
 
 using namespace tunewright;
 using Json = nlohmann::json;
+
+constexpr const char* usage = R"(usage: learners DIR
+
+Fits and times models as the standard input says, with files in the folder DIR; learners_beside_libraries.py starts it.
+)";
 
 struct Times {
   double wall_s = std::numeric_limits<double>::infinity(), cpu_s = wall_s;
@@ -301,8 +306,13 @@ class Side {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (bench::printed_usage(argc, argv, usage)) return 0;
+  if (argc == 2 && std::string_view(argv[1]).starts_with("--")) {
+    std::cerr << "learners: unknown option '" << argv[1] << "'; see --help\n";
+    return 2;
+  }
   if (argc != 2) {
-    std::cerr << "usage: learners DIR; learners_beside_libraries.py starts it\n";
+    std::cerr << usage;
     return 2;
   }
   Side side(argv[1]);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes tables and figures of what studies measured.
-//
-//   report [--pools=FILE] OUT study_models.json...
+// Makes tables and figures of what studies measured. --help tells what it is given.
 //
 // For each JSON it writes to OUT, under the name of the study:
 //   .md   a table a data set: a row a recipe, every counter's mean and 95 % interval
@@ -36,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "../usage.hpp"
 #include "study_results.hpp"
 #include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/rng.hpp"
@@ -48,6 +47,13 @@ using tunewright::study::Counters;
 using tunewright::study::Difference;
 using tunewright::study::Interval;
 using tunewright::study::StudyResults;
+
+constexpr const char* usage = R"(usage: report [--pools=FILE] OUT study_models.json...
+
+Makes tables and figures of what studies measured, in the folder OUT.
+
+  --pools=FILE  which data sets are also shown as one, and which recipes are compared, as in bench/study/pools.json
+)";
 
 std::string compact(double value) {
   char text[32];
@@ -210,19 +216,24 @@ void report(const std::string& file, const std::filesystem::path& out, const nlo
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
+  if (tunewright::bench::printed_usage(argc, argv, usage)) return 0;
+  std::vector<std::string> words;
   const std::string pools_option = "--pools=";
   nlohmann::json pools = nlohmann::json::object();
   try {
-    if (!words.empty() && words.front().starts_with(pools_option)) {
-      const std::string file = words.front().substr(pools_option.size());
-      std::ifstream text(file);
-      if (!text) throw std::runtime_error("--pools=" + file + " cannot be read");
-      pools = nlohmann::json::parse(text);
-      words.erase(words.begin());
+    for (const std::string word : std::span(argv + 1, argv + argc)) {
+      if (word.starts_with(pools_option)) {
+        std::ifstream text(word.substr(pools_option.size()));
+        if (!text) throw std::runtime_error(word + " cannot be read");
+        pools = nlohmann::json::parse(text);
+      } else if (word.starts_with("--")) {
+        return std::fprintf(stderr, "report: unknown option '%s'; see --help\n", word.c_str()), 2;
+      } else {
+        words.push_back(word);
+      }
     }
     if (words.size() < 2) {
-      std::fprintf(stderr, "usage: %s [--pools=FILE] OUT study.json...\n", argv[0]);
+      std::fputs(usage, stderr);
       return 2;
     }
     tunewright::make_folder(words.front(), "name another one as OUT");

@@ -4,9 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "../../bench/usage.hpp"
 #include "support/refusal.hpp"
 
 using namespace tunewright;
@@ -18,12 +22,14 @@ struct Taken {
   bench::TuningOptions options;
   std::vector<std::string> left;
 };
-Taken take(std::vector<std::string> arguments) {
+constexpr std::array<std::string_view, 8> all_names{"isa",  "threads",       "journal", "trials", "seconds_per_kernel",
+                                                    "seed", "random_shapes", "serve"};
+Taken take(std::vector<std::string> arguments, std::span<const std::string_view> names = all_names) {
   arguments.insert(arguments.begin(), "program");
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   int count = static_cast<int>(pointers.size());
-  Taken taken{bench::take_tuning_options(count, pointers.data()), {}};
+  Taken taken{bench::take_tuning_options(count, pointers.data(), names), {}};
   for (int i = 1; i < count; ++i) taken.left.emplace_back(pointers[static_cast<std::size_t>(i)]);
   return taken;
 }
@@ -53,6 +59,43 @@ TEST_CASE("our own options are taken, others are left") {
   CHECK(all.options.seconds_per_kernel == Seconds(1.5));
   CHECK(all.options.seed == 0);
   CHECK(all.left == std::vector<std::string>{"--v=1"});
+}
+
+TEST_CASE("an option that the program does not have is left, as are words that only look like one") {
+  constexpr std::array<std::string_view, 2> some{"trials", "seed"};
+  const Taken taken =
+      take({"--threads=3", "--trials=7", "--serve=", "trials=8", "--trials", "--=1", "--", "--seed=2"}, some);
+  CHECK(taken.options.trials == 7);
+  CHECK(taken.options.seed == 2);
+  CHECK_FALSE(taken.options.threads);
+  CHECK_FALSE(taken.options.served);
+  CHECK(taken.left == std::vector<std::string>{"--threads=3", "--serve=", "trials=8", "--trials", "--=1", "--"});
+}
+
+TEST_CASE("the help tells the program's options, one a line") {
+  constexpr std::array<std::string_view, 2> some{"seconds_per_kernel", "seed"};
+  CHECK(bench::usage_of(some) ==
+        "  --seconds_per_kernel=S  of searching for each kernel, at most (no limit)\n"
+        "  --seed=N                seed of the searches (1)\n");
+  for (const std::string_view name : all_names) {
+    const std::string line = bench::usage_of(std::span(&name, 1));
+    CHECK(line.starts_with("  --" + std::string(name) + "="));
+    CHECK(line[25] == ' ');
+    CHECK(line[26] != ' ');
+    CHECK(line.find('\n') == line.size() - 1);
+  }
+  constexpr std::array<std::string_view, 1> none{"trial"};
+  CHECK(refusal([&] { (void)bench::usage_of(none); }) == "no option is called 'trial'");
+}
+
+TEST_CASE("usage is printed when it is asked for, wherever that is said") {
+  const auto printed = [](std::vector<const char*> arguments) {
+    return bench::printed_usage(static_cast<int>(arguments.size()), arguments.data(), "");
+  };
+  CHECK(printed({"program", "--trials=5", "--help"}));
+  CHECK_FALSE(printed({"program", "--helpful", "help", "--help=1"}));
+  CHECK_FALSE(printed({"--help"}));
+  CHECK_FALSE(printed({}));
 }
 
 TEST_CASE("values that are none are refused with their name and a remedy") {
@@ -140,6 +183,7 @@ TEST_CASE("every library is told, or freed of what somebody else told it") {
   CHECK(value(avx2, "LIBXSMM_TARGET") == "hsw");
   for (const char* threads : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS"})
     CHECK(value(avx2, threads) == "3");
+  CHECK(value(avx2, "OPENBLAS_THREAD_TIMEOUT") == "24");
   const auto on_zen = bench::library_environment(bench::InstructionSet::Avx2, 3, "AuthenticAMD");
   CHECK(value(on_zen, "OPENBLAS_CORETYPE") == "Zen");
   const auto native = bench::library_environment(bench::InstructionSet::Native, 1, "AuthenticAMD");

@@ -441,17 +441,16 @@ int run(int argc, char** argv, const Plan& plan, const Setup& setup) {
         line += std::string(line.empty() ? "" : " ") + std::string(word);
     }
     const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
-    const bool help = std::any_of(words.begin(), words.end(), [](std::string_view word) { return word == "--help"; });
-    if (help) std::fputs(usage(plan).c_str(), stdout);
+    if (std::ranges::find(words, std::string_view("--help")) != words.end()) std::fputs(usage(plan).c_str(), stdout);
     Options options = take_options(argc, argv, plan);
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
     for (const std::string& folder : plan.folders) {
-      if (help || (!options.data.empty() && std::filesystem::is_directory(options.data / folder))) continue;
+      if (!options.data.empty() && std::filesystem::is_directory(options.data / folder)) continue;
       std::fprintf(stderr, "skipped: no folder '%s' in the data; name their folder by --data=DIR, see docs/studies\n",
                    folder.c_str());
       return 0;
     }
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
     benchmark::AddCustomContext("seeds", std::to_string(options.seeds));
     benchmark::AddCustomContext("options", line);
     Study study(plan, std::move(options));

@@ -86,7 +86,7 @@ struct Ended {
 /// Benchmark runs once in one.
 template <class Measurer = Counted>
 Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const char* name = "toy",
-          void (*compare)(study::Study&) = compare_tasks<Measurer>) {
+          void (*compare)(study::Study&) = compare_tasks<Measurer>, std::vector<std::string> folders = {}) {
   const support::TemporaryFolder folder;
   const std::string count = folder.file("measured");
   const pid_t child = ::fork();
@@ -98,7 +98,8 @@ Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const c
     std::freopen("/dev/null", "w", stdout);
     std::freopen("/dev/null", "w", stderr);
     Counted::kills_after = kills_after;
-    const study::Plan plan{.name = name, .seeds = 3, .options = {"pool=8", "set=all"}, .choosing = {"set"}};
+    const study::Plan plan{
+        .name = name, .seeds = 3, .folders = folders, .options = {"pool=8", "set=all"}, .choosing = {"set"}};
     const int code = study::run(static_cast<int>(words.size()), words.data(), plan, compare);
     std::ofstream(count) << Counted::measured;
     ::_exit(code);
@@ -331,6 +332,14 @@ TEST_CASE("what cannot be studied is said, and the exit code tells") {
   CHECK(run({out, "--problems=Nothing"}).code == 1);
   CHECK(run({out, "--shard=3/2"}).code == 1);
   CHECK(run({out, "--nonsense"}).code == 1);
+  const auto run_without_data = [&](const std::string& option) {
+    return run({out, option}, 0, "toy", compare_tasks<Counted>, {"recorded"});
+  };
+  CHECK(run_without_data("--nonsense").code == 1);
+  CHECK(run_without_data("--nonsense=1").code == 1);
+  CHECK(run_without_data("--seeds=1").code == 0);
+  CHECK(run_without_data("--seeds=1").measured == 0);
+  CHECK(run_without_data("--help").code == 0);
   CHECK(run({out, "--benchmark_filter=nothing"}).code == 1);
   CHECK(run({out, "--benchmark_list_tests=true"}).code == 0);
   CHECK(run({out, "--benchmark_list_tests=true"}).measured == 0);
