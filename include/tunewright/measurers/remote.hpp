@@ -32,7 +32,8 @@ struct State {
   std::unique_ptr<Connection> connection;
   std::optional<Device> device;  ///< of the first worker
   std::size_t workers_started = 0;
-  std::uint64_t task_key = 0;  ///< of the task that the worker is prepared for; 0: none
+  std::size_t workers_since_result = 0;  ///< including the one that sent it
+  std::uint64_t task_key = 0;            ///< of the task that the worker is prepared for; 0: none
   TaskCache<TaskData> tasks;
   std::map<std::uint64_t, Seconds> best;
   CpuCompilers compilers;
@@ -52,10 +53,11 @@ class Batch;
 /// protocol in its own sandboxed process, so faults and timeouts are those of `OrcJit`. The next candidates are
 /// compiled here while the worker measures.
 ///
-/// If a worker is lost (killed, silent, or violating the protocol), it is started again, at most `max_restarts` times,
-/// and gets the kernels whose results are missing. A kernel that crashes does not end the conversation: the worker's
-/// sandbox reports that as a result. A kernel that was being measured when two workers were lost is `Unknown` with the
-/// reason. A worker that comes back as another device is refused, because latencies of two devices must not be mixed.
+/// If a worker is lost (killed, silent, or violating the protocol), it is started again, at most `max_restarts` times
+/// without a result in between, and gets the kernels whose results are missing. A kernel that crashes does not end the
+/// conversation: the worker's sandbox reports that as a result. A kernel that was being measured when two workers were
+/// lost is `Unknown` with the reason. A worker that comes back as another device is refused, because latencies of two
+/// devices must not be mixed.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
 /// Units:       latencies are seconds per call; `Outcome::compile_time` is the time on one thread.
@@ -74,7 +76,7 @@ struct Remote {
   std::vector<int> processors = host_processors();  ///< of this machine, for compiling
   unsigned compile_threads = 0;                     ///< 0: one per processor
   unsigned ahead = 4;                               ///< kernels in flight, 1 to 64
-  unsigned max_restarts = 8;                        ///< of lost workers, in all batches together
+  unsigned max_restarts = 8;                        ///< of lost workers without a result in between
   double connect_timeout_seconds = 60;              ///< for starting the command, sending a task, and the answer to it
   double reply_grace_seconds = 20;                  ///< after `protocol.run_timeout_seconds`, until the worker is lost
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
@@ -141,12 +143,14 @@ TUNEWRIGHT_INLINE remote::Connection& Remote::connected() const {
   check_options();
   std::string words;
   for (const std::string& word : command) words += (words.empty() ? "" : " ") + word;
-  if (state->workers_started > max_restarts) {
-    throw std::runtime_error("the worker '" + words + "' was lost " + std::to_string(state->workers_started) +
-                             " times, and measurers::Remote starts it again " + std::to_string(max_restarts) +
+  if (state->workers_since_result > max_restarts) {
+    throw std::runtime_error("the worker '" + words + "' was lost " + std::to_string(state->workers_since_result) +
+                             " times without a result in between, and measurers::Remote starts it again " +
+                             std::to_string(max_restarts) +
                              " times at most; look after the machine, or give max_restarts more");
   }
   ++state->workers_started;
+  ++state->workers_since_result;
   std::unique_ptr<remote::Connection> made;
   try {
     made = std::make_unique<remote::Connection>(command, Seconds(connect_timeout_seconds));
@@ -288,6 +292,7 @@ class Batch {
     }
     under_way_.pop_front();
     --sent_;
+    m_.state->workers_since_result = 1;
     outcomes_[i].run_time = result.outcome.run_time;
     finish(i, std::move(result.outcome.result));
   }
