@@ -25,7 +25,8 @@ struct TilingRules {
 /// with it; operands may be copied to a separate tile; constants are packed in loop order; another axis than the last
 /// one is computed in vectors where that fills the lanes or saves transposing a larger operand; rows that are reduced
 /// and then used (softmax, layer norm) are computed in one loop over rows; reductions of large data over an axis that
-/// is not the last may read it in streams. On GPUs: see the rules in `tiling::gpu` and `decisions/block_tile.hpp`.
+/// is not the last may read it in streams, and those with few results, products of few rows among them, may be divided
+/// among threads by their terms. On GPUs: see the rules in `tiling::gpu` and `decisions/block_tile.hpp`.
 using MultiLevelTiling = SketchSpace<TilingRules>;
 
 }  // namespace tunewright::spaces
@@ -39,6 +40,7 @@ using MultiLevelTiling = SketchSpace<TilingRules>;
 #include "tunewright/spaces/tiling/add_rfactor.hpp"
 #include "tunewright/spaces/tiling/lane_reduction.hpp"
 #include "tunewright/spaces/tiling/row_rules.hpp"
+#include "tunewright/spaces/tiling/share_terms.hpp"
 #include "tunewright/spaces/tiling/stream_reduction.hpp"
 #include "tunewright/spaces/tiling/tensor_core.hpp"
 #include "tunewright/spaces/tiling/tensor_unit.hpp"
@@ -49,14 +51,14 @@ namespace tunewright::spaces {
 
 /// Ansor's sketches for CPUs, plus merged axes, inlining of costly elementwise stages and of padding, copies of
 /// operands that stay in cache, constants packed ahead of time, tensor instructions if the target has them, rows that
-/// one thread reduces and uses, sums with another axis than the last one in vectors, and reductions that read in long
-/// streams.
+/// one thread reduces and uses, sums with another axis than the last one in vectors, reductions that read in long
+/// streams, and those whose terms the threads share.
 using CpuTilingRules =
     RuleSketches<tiling::MergeAxes, tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
                  tiling::MayInlinePadding, tiling::GoByRows, tiling::ComputeInRow, tiling::TensorizeProducts,
-                 tiling::AddRfactor, tiling::ReduceInLanes, tiling::AddTransposedCacheWrite, tiling::AddCacheWrite,
-                 tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling, tiling::ReduceInStreams,
-                 tiling::ScheduleSimply>;
+                 tiling::AddRfactor, tiling::ShareTerms, tiling::ReduceInLanes, tiling::AddTransposedCacheWrite,
+                 tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling,
+                 tiling::ReduceInStreams, tiling::ScheduleSimply>;
 
 /// Ansor's sketches for GPUs, plus reductions in chunks, rows that one block reduces and uses, and tensor instructions
 /// if the target has them.

@@ -108,6 +108,7 @@
 #include "tunewright/spaces/tiling/predicates.hpp"
 #include "tunewright/spaces/tiling/product_axes.hpp"
 #include "tunewright/spaces/tiling/row_rules.hpp"
+#include "tunewright/spaces/tiling/share_terms.hpp"
 #include "tunewright/spaces/tiling/stream_reduction.hpp"
 #include "tunewright/spaces/tiling/tensor_core.hpp"
 #include "tunewright/spaces/tiling/tensor_unit.hpp"

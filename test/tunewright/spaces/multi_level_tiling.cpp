@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "tunewright/core/rng.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/print.hpp"
 #include "tunewright/program/operators/attention.hpp"
 #include "tunewright/program/operators/batch_matmul.hpp"
 #include "tunewright/program/operators/conv.hpp"
@@ -457,15 +459,55 @@ TEST_CASE("layer_norm over many rows has one sketch: all of it a row at a time, 
   CHECK(nest.variables[rows->var].extent == 28);
 }
 
-TEST_CASE("a sum over rows that exceed the second cache may go in streams, and keeps its other sketch") {
+TEST_CASE("a sum over rows that exceed the second cache may go in streams, and keeps its simple sketch") {
   const MultiLevelTiling space;
   const auto splits = [&](std::int64_t rows, int axis) {
     return counts<schedule::Split>(
         space.sketches(task_of([=](auto& g) { ops::sum(g, g.input("x", {rows, 256}), {axis}); })));
   };
-  CHECK(splits(1024, 0) == Counts{1});     // 1 MiB, the second cache of the target
-  CHECK(splits(1025, 0) == Counts{1, 2});  // columns, then also terms
+  CHECK(splits(1024, 0) == Counts{1});        // 1 MiB, the second cache of the target
+  CHECK(splits(1025, 0) == Counts{1, 2, 4});  // columns, then also terms, then those that threads share and their total
   CHECK(splits(7, 0) == Counts{1});
+}
+
+TEST_CASE("threads may share the terms of a vector's product with large data, and of sums with few rows") {
+  const MultiLevelTiling space;
+  const auto shared = [&](const Task& task) {
+    const Counts all = counts<schedule::Rfactor>(space.sketches(task));
+    return std::count(all.begin(), all.end(), 1);
+  };
+  const auto product = [](std::int64_t m, std::int64_t k, std::int64_t n, unsigned threads = 2, bool constant = false,
+                          bool relu = false) {
+    return task_of(
+        [=](auto& g) {
+          const auto a = g.input("A", {m, k});
+          const auto c = ops::matmul(g, a, constant ? g.constant("B", {k, n}) : g.input("B", {k, n}));
+          if (relu) ops::relu(g, c);
+        },
+        threads);
+  };
+  CHECK(shared(product(1, 1025, 256)) == 1);
+  CHECK(shared(product(1, 1024, 256)) == 0);           // 1 MiB, the second cache of the target
+  CHECK(shared(product(2, 1025, 256)) == 0);           // two rows
+  CHECK(shared(product(1, 1025, 256, 1)) == 0);        // nobody to share with
+  CHECK(shared(product(1, 1025, 256, 2, true)) == 0);  // packed ahead of time
+  CHECK(shared(product(1, 1025, 256, 2, false, true)) == 0);
+  CHECK(shared(product(1, 128, 8192)) == 1);  // results of 32 KiB, the first cache
+  CHECK(shared(product(1, 128, 8200)) == 0);
+  CHECK(shared(product(1, 127, 8192)) == 0);  // less than 64 terms a thread
+  const auto sum = [](std::vector<std::int64_t> extents, int axis) {
+    return task_of([=](auto& g) { ops::sum(g, with_bias(g, extents), {axis}); });
+  };
+  CHECK(shared(sum({1025, 256}, 0)) == 1);
+  CHECK(shared(sum({1, 1025, 256}, 1)) == 1);
+  CHECK(shared(sum({2, 1025, 256}, 1)) == 0);  // a row for each thread
+
+  for (const schedule::Schedule& sketch : space.sketches(product(1, 1025, 256))) {
+    if (count<schedule::Rfactor>(sketch) == 0) continue;
+    const std::string text = loops::to_string(loops::lower(sketch));
+    INFO(text);
+    CHECK(text.find("matmul.rf: float32[1, 256, 2] packed [2, 1, 256]") != std::string::npos);
+  }
 }
 
 TEST_CASE("streams go on through the short rows of an output that follow each other in memory") {

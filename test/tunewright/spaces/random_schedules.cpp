@@ -159,6 +159,44 @@ struct RunningAhead {
   }
 };
 
+TEST_CASE("threads that share the terms of a sum compute what the reference does, whatever the sizes") {
+  namespace ops = program::operators;
+  const spaces::MultiLevelTiling space;
+  const std::vector<test::Workload> workloads = {workload("product of a vector",
+                                                          [](auto& g, const auto& draw) {
+                                                            const std::int64_t n = draw(17, 50), k = draw(320, 400);
+                                                            ops::matmul(g, g.input("A", {1, k}), g.input("B", {k, n}));
+                                                          }),
+                                                 workload("sum of rows", [](auto& g, const auto& draw) {
+                                                   ops::sum(g, g.input("x", {draw(1, 2), draw(320, 400), draw(17, 50)}),
+                                                            {1});
+                                                 })};
+  for (const test::Workload& workload : workloads) {
+    std::size_t shared = 0;
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      Rng rng(seed + 1);
+      const auto graph = workload.make(rng);
+      Target target;
+      target.isa = seed % 2 == 0 ? Isa::Avx512 : Isa::Sse42;
+      target.threads = static_cast<unsigned>(3 + seed % 3);
+      target.l2_bytes = 4096;
+      const auto config = space.sample(program::make_task(workload.name, graph, target), rng);
+      const auto is_rfactor = [](const schedule::Step& step) {
+        return std::holds_alternative<schedule::Rfactor>(step);
+      };
+      if (!config || std::none_of(config->steps.begin(), config->steps.end(), is_rfactor)) continue;
+      ++shared;
+      const loops::LoopNest nest = loops::lower(*config);
+      const reference::Tensors inputs = reference::random_inputs(*graph, rng);
+      const reference::Tensors expected = reference::evaluate(*graph, inputs);
+      const auto run = [](const auto& n, auto& arguments) { loops::interpret(n, arguments); };
+      const std::string fault = wrong(loops::partition(nest), run, *graph, inputs, expected);
+      CHECK_MESSAGE(fault.empty(), workload.name, " ", seed, ": ", fault, "\n", loops::to_string(nest));
+    }
+    CHECK_MESSAGE(shared >= 8, workload.name);
+  }
+}
+
 TEST_CASE("random schedules of every operator for GPUs") {
   constexpr std::uint64_t programs_each = 17;
   const spaces::MultiLevelTiling space;
