@@ -44,8 +44,6 @@ struct AddRfactor {
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  /// Stores the chunks, the last axis, outermost, so that the results of one block are contiguous.
-  static void store_by_chunk(ScheduleBuilder& s, TensorId partial);
   [[nodiscard]] static IterId longest_reduction(const program::Operator& op);
   [[nodiscard]] static std::int64_t chunks(const program::Operator& op, const Target& target);
 };
@@ -93,6 +91,7 @@ struct BindTheRest {
 
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/spaces/tiling/gpu_transformations.hpp"
+#include "tunewright/spaces/tiling/transformations.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"
 
 namespace tunewright::spaces::tiling::gpu {
@@ -143,17 +142,11 @@ TUNEWRIGHT_INLINE void AddRfactor::apply(Derivation d, TensorId id, const Target
   const TensorId partial = s.rfactor(id, parts[0]);
   d.cached.push_back(partial);
   d.cached.push_back(id);
-  if (is_tiled(*s.state().stages[partial].op)) store_by_chunk(s, partial);
+  // The chunks are the last axis; the results of one block are contiguous.
+  if (is_tiled(*s.state().stages[partial].op)) store_last_axis_first(s, partial);
   // The combining stage is visited next, then the stage that reduces chunks.
   d.place = place_of(s.state(), id) + 1;
   out.push_back(std::move(d));
-}
-
-TUNEWRIGHT_INLINE void AddRfactor::store_by_chunk(ScheduleBuilder& s, TensorId partial) {
-  const auto last = static_cast<std::uint32_t>(s.state().stages[partial].op->rank() - 1);
-  std::vector<std::uint32_t> order{last};
-  for (std::uint32_t d = 0; d < last; ++d) order.push_back(d);
-  s.choose_layout(partial, {std::move(order)}, {0});
 }
 
 TUNEWRIGHT_INLINE IterId AddRfactor::longest_reduction(const program::Operator& op) {

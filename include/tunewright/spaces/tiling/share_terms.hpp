@@ -23,11 +23,8 @@ struct ShareTerms {
 
  private:
   static bool reads_constants(const State& state, const program::Operator& op);
-  /// The sums of each thread, and the sums of these.
+  /// Schedules the sums of each thread.
   static void schedule_shares(ScheduleBuilder& s, TensorId partial, const Target& target);
-  static void schedule_total(ScheduleBuilder& s, TensorId id, const Target& target);
-  /// The columns of a stage in steps of some vectors: [steps, columns of a step].
-  static std::vector<IterId> step_columns(ScheduleBuilder& s, TensorId id, IterId columns, const Target& target);
 };
 
 }  // namespace tunewright::spaces::tiling
@@ -80,7 +77,7 @@ TUNEWRIGHT_INLINE void ShareTerms::apply(Derivation d, TensorId id, const Target
   const auto terms = static_cast<IterId>(op.rank());
   const std::int64_t share = program::ceil_div(op.axes[terms].extent, static_cast<std::int64_t>(target.threads));
   const TensorId partial = s.rfactor(id, s.split(id, terms, {share})[0]);
-  schedule_total(s, id, target);
+  s.parallel(id, s.choose_fuse(id, vectorize_columns(s, id, target)));
   if (!readers(s.state(), id).empty()) s.choose_location(id, location_choices(d, id));
   schedule_shares(s, partial, target);
   d.place = place_of(s.state(), partial);
@@ -90,12 +87,10 @@ TUNEWRIGHT_INLINE void ShareTerms::apply(Derivation d, TensorId id, const Target
 TUNEWRIGHT_INLINE void ShareTerms::schedule_shares(ScheduleBuilder& s, TensorId partial, const Target& target) {
   const program::Operator& op = *s.state().stages[partial].op;
   const auto terms = static_cast<IterId>(op.rank()), thread = terms - 1, last = thread - 1;
-  // The thread is the last axis of the tensor, but each has its sums on lines of its own.
-  std::vector<std::uint32_t> by_thread{thread};
-  for (std::uint32_t axis = 0; axis < thread; ++axis) by_thread.push_back(axis);
-  s.choose_layout(partial, {std::move(by_thread)}, {0});
-  constexpr std::int64_t most_terms = 16;
-  const std::vector<IterId> columns = step_columns(s, partial, last, target);
+  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  store_last_axis_first(s, partial);  // each thread has its sums on lines of its own
+  constexpr std::int64_t most_vectors = 8, most_terms = 16;
+  const std::vector<IterId> columns = s.choose_tile(partial, last, 1, most_vectors * lanes, LoopKind::Vectorized);
   const std::vector<IterId> rows_read = s.choose_tile(partial, terms, 1, most_terms);
   std::vector<IterId> order{thread, rows_read[0], columns[0]};
   for (IterId axis = 0; axis < last; ++axis) order.push_back(axis);
@@ -104,27 +99,6 @@ TUNEWRIGHT_INLINE void ShareTerms::schedule_shares(ScheduleBuilder& s, TensorId 
   s.vectorize(partial, columns[1]);
   s.parallel(partial, thread);
   s.choose_unroll_limit(partial, {0, 16, 64, 512});
-}
-
-TUNEWRIGHT_INLINE void ShareTerms::schedule_total(ScheduleBuilder& s, TensorId id, const Target& target) {
-  const auto threads = static_cast<IterId>(s.state().stages[id].op->rank()), last = threads - 1;
-  const std::vector<IterId> columns = step_columns(s, id, last, target);
-  std::vector<IterId> outer;
-  for (IterId axis = 0; axis < last; ++axis) outer.push_back(axis);
-  outer.push_back(columns[0]);
-  std::vector<IterId> order = outer;
-  order.insert(order.end(), {threads, columns[1]});
-  s.reorder(id, order);
-  s.vectorize(id, columns[1]);
-  s.parallel(id, s.choose_fuse(id, outer));
-}
-
-TUNEWRIGHT_INLINE std::vector<IterId> ShareTerms::step_columns(ScheduleBuilder& s, TensorId id, IterId columns,
-                                                               const Target& target) {
-  constexpr std::int64_t most_vectors = 8;
-  const program::Operator& op = *s.state().stages[id].op;
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-  return s.choose_tile(id, columns, 1, most_vectors * lanes, LoopKind::Vectorized);
 }
 
 }  // namespace tunewright::spaces::tiling

@@ -74,6 +74,13 @@ void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId reader, const std
 std::array<IterId, 4> split_in_squares(ScheduleBuilder& s, TensorId id, IterId row, IterId column, const Target& target,
                                        std::int64_t squares = 1);
 
+/// Stores the last axis of a temporary outermost, so that what one of its iterations computes is contiguous.
+void store_last_axis_first(ScheduleBuilder& s, TensorId id);
+
+/// Vectorizes the last spatial axis of a stage, in steps of several vectors where memory bounds it, with the reduction
+/// in the loop over steps. Returns the loops around the reduction: the other spatial axes and the steps.
+std::vector<IterId> vectorize_columns(ScheduleBuilder& s, TensorId id, const Target& target);
+
 /// For stages that are not tiled: parallel outer loops and a vectorized innermost loop.
 void schedule_simply(Derivation& d, TensorId id, const Target& target);
 
@@ -238,6 +245,37 @@ TUNEWRIGHT_INLINE std::array<IterId, 4> split_in_squares(ScheduleBuilder& s, Ten
   return {rows[0], columns[0], rows[1], columns[1]};
 }
 
+TUNEWRIGHT_INLINE void store_last_axis_first(ScheduleBuilder& s, TensorId id) {
+  const auto last = static_cast<std::uint32_t>(s.state().stages[id].op->rank() - 1);
+  std::vector<std::uint32_t> order{last};
+  for (std::uint32_t axis = 0; axis < last; ++axis) order.push_back(axis);
+  s.choose_layout(id, {std::move(order)}, {0});
+}
+
+TUNEWRIGHT_INLINE std::vector<IterId> vectorize_columns(ScheduleBuilder& s, TensorId id, const Target& target) {
+  const program::Operator& op = *s.state().stages[id].op;
+  const auto rank = static_cast<IterId>(op.rank()), last = rank - 1;
+  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  // A reduction, and an elementwise stage at the end of a program, are bound by memory bandwidth: each of their steps
+  // reads or writes several consecutive vectors, which also complete cache lines.
+  constexpr std::int64_t most_vectors = 8;
+  const bool is_bound_by_memory = op.has_reduction() || readers(s.state(), id).empty();
+  const std::vector<IterId> parts = is_bound_by_memory && op.axes[last].extent > lanes
+                                        ? s.choose_tile(id, last, 1, most_vectors * lanes, LoopKind::Vectorized)
+                                        : s.split(id, last, {std::min(lanes, op.axes[last].extent)});
+  std::vector<IterId> outer;
+  for (IterId axis = 0; axis < last; ++axis) outer.push_back(axis);
+  outer.push_back(parts[0]);
+  if (op.has_reduction()) {
+    std::vector<IterId> order = outer;
+    for (IterId axis = rank; axis < op.axes.size(); ++axis) order.push_back(axis);
+    order.push_back(parts[1]);
+    s.reorder(id, order);
+  }
+  s.vectorize(id, parts[1]);
+  return outer;
+}
+
 TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target& target) {
   ScheduleBuilder& s = d.builder;
   const program::Operator& op = *s.state().stages[id].op;
@@ -247,23 +285,7 @@ TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target&
   const auto last = static_cast<IterId>(rank - 1);
   for (IterId axis = 0; axis + 1 < rank; ++axis) outer.push_back(axis);
   if (vectorizes_well(op) && op.axes[last].extent > 1) {
-    const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-    // A reduction, and an elementwise stage at the end of a program, are bound by memory bandwidth: each of their steps
-    // reads or writes several consecutive vectors, which also complete cache lines.
-    constexpr std::int64_t most_vectors = 8;
-    const bool is_bound_by_memory = op.has_reduction() || readers(s.state(), id).empty();
-    const std::vector<IterId> parts = is_bound_by_memory && op.axes[last].extent > lanes
-                                          ? s.choose_tile(id, last, 1, most_vectors * lanes, LoopKind::Vectorized)
-                                          : s.split(id, last, {std::min(lanes, op.axes[last].extent)});
-    if (op.has_reduction()) {
-      std::vector<IterId> order = outer;
-      order.push_back(parts[0]);
-      for (IterId axis = static_cast<IterId>(rank); axis < op.axes.size(); ++axis) order.push_back(axis);
-      order.push_back(parts[1]);
-      s.reorder(id, order);
-    }
-    s.vectorize(id, parts[1]);
-    outer.push_back(parts[0]);
+    outer = vectorize_columns(s, id, target);
   } else if (const std::optional<IterId> row = axis_of_rows_read_across(op); row && !op.has_reduction()) {
     // Where rows begin with a cache line, tiles write whole lines. Blocks of tiles read them whole, too.
     const auto line = static_cast<std::int64_t>(target.cache_line_bytes),
