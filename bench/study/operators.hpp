@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -8,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "../random_shapes.hpp"
+#include "../suite.hpp"
 #include "tunewright/core/budget.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/operators/batch_matmul.hpp"
@@ -20,7 +23,7 @@
 #include "tunewright/study/options.hpp"
 #include "tunewright/study/problem.hpp"
 
-/// Operators that studies search schedules of, in three sets without a member in common.
+/// Operators that studies search schedules of, in sets without a member in common.
 namespace tunewright::bench {
 
 using Operators = std::vector<std::pair<std::string, std::shared_ptr<const program::ComputeGraph>>>;
@@ -78,11 +81,25 @@ inline Operators unseen_operators() {
       {"transposed_conv4x4_16", transposed_conv()}};
 }
 
-/// The set that `--operators` names, "known" or "unseen". Throws `std::invalid_argument` for another name.
+/// Those that `bench_cpu_kernels --random_shapes=SEED` draws, at most 48: nobody chose them, the seed does.
+inline Operators random_operators(std::uint64_t seed) {
+  Operators operators;
+  for (const SuiteEntry& entry : random_shapes(seed, suite())) {
+    std::string name = name_of(entry.shape);
+    std::replace(name.begin(), name.end(), '/', '_');
+    operators.emplace_back(std::move(name), program_of(entry.shape));
+  }
+  return operators;
+}
+
+/// The set that `--operators` names: "known", "unseen", or "random", which `--random_shapes` draws. Throws
+/// `std::invalid_argument` for another name.
 inline Operators chosen_operators(const study::Options& options) {
   const std::string set = options.text("operators");
-  if (set != "unseen" && set != "known") throw std::invalid_argument("--operators=" + set + ": give unseen or known");
-  return set == "unseen" ? unseen_operators() : known_operators();
+  if (set == "unseen") return unseen_operators();
+  if (set == "known") return known_operators();
+  if (set == "random") return random_operators(options.number("random_shapes"));
+  throw std::invalid_argument("--operators=" + set + ": give unseen, known or random");
 }
 
 /// Those that models are pretrained on, of neither set.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast random schedules are, and what mutations that nothing guides leave of their speed.
 //
-//   study_mutations [--machine=real|cores] [--operators=known|unseen] [--threads=N] [--programs=N]
-//                   [--seeds=N --first_seed=N --tasks=N]
+//   study_mutations [--machine=real|cores] [--operators=known|unseen|random] [--random_shapes=SEED]
+//                   [--threads=N] [--programs=N] [--seeds=N --first_seed=N --tasks=N]
 //
 // The operators are those of operators.hpp (known). For each, `--programs` (32) random schedules and as many others
 // after 1, 2, 4 and 8 mutations in a row are measured in random order. A mutation that is illegal or exceeds a limit is
@@ -122,7 +122,9 @@ study::TaskCounters measured(const study::Options& options, const bench::Operato
 
 int main(int argc, char** argv) {
   return study::run(argc, argv,
-                    {.name = "mutations", .seeds = 3, .options = {"machine=real", "operators=known", "programs=32"}},
+                    {.name = "mutations",
+                     .seeds = 3,
+                     .options = {"machine=real", "operators=known", "random_shapes=1", "programs=32"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
                       const bench::Operators chosen = bench::chosen_operators(options);
