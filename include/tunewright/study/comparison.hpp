@@ -48,7 +48,8 @@ struct NotCompared {
 /// Intervals are those of `bootstrap`, over problems and over seeds within each; comparisons of two recipes are paired.
 /// With too few samples, the ends of an interval are NaN.
 ///
-/// Cost: some seconds for ten recipes on ten problems with 25 seeds. Determinism: a pure function of the results.
+/// Cost: an interval resamples 2000 times. All of a report take some seconds for ten recipes on ten problems with 25
+/// seeds, and half a minute with scores over trials and over seconds. Determinism: a pure function of the results.
 /// Errors: `std::out_of_range` for positions beyond `recipes` and `problems`, and `std::invalid_argument` for scores
 /// and finalists that the results lack.
 class Comparison {
@@ -134,12 +135,14 @@ class Comparison {
                                   " trials or seconds was asked for; give 0 or more");
     }
     const std::size_t trials = effort < 1e18 ? static_cast<std::size_t>(effort) : all_trials;
+    std::vector<double> speeds;  // [seed]
+    for (const Course& course : courses_[r][problem]) {
+      const double best_s = over == Effort::Seconds ? course.best_at(effort) : course.best_after(trials);
+      speeds.push_back(share_of_best_known(problem, best_s));
+    }
     return interval(
         [&](std::span<const DrawnTask> drawn) {
-          return intervals_detail::mean_of(drawn, [&](std::size_t p, std::size_t seed) {
-            const Course& course = courses_[r][p][seed];
-            return share_of_best_known(p, over == Effort::Seconds ? course.best_at(effort) : course.best_after(trials));
-          });
+          return intervals_detail::mean_of(drawn, [&](std::size_t, std::size_t seed) { return speeds[seed]; });
         },
         problem);
   }
@@ -148,14 +151,14 @@ class Comparison {
   /// the mean over problems of the mean over seeds. 0 for a search without a valid program.
   [[nodiscard]] Interval speed(std::size_t r, std::size_t trials = all_trials) const {
     check_recipe(r);
-    return interval([&](std::span<const DrawnTask> drawn) { return mean_speed(r, trials, drawn); });
+    const Speeds speeds = speeds_after(r, trials);
+    return interval([&](std::span<const DrawnTask> drawn) { return mean(speeds, drawn); });
   }
   [[nodiscard]] Interval speed_difference(std::size_t r, std::size_t q) const {
     check_recipe(r);
     check_recipe(q);
-    return interval([&](std::span<const DrawnTask> drawn) {
-      return mean_speed(r, all_trials, drawn) - mean_speed(q, all_trials, drawn);
-    });
+    const Speeds speeds = speeds_after(r, all_trials), others = speeds_after(q, all_trials);
+    return interval([&](std::span<const DrawnTask> drawn) { return mean(speeds, drawn) - mean(others, drawn); });
   }
 
   /// Whether the final programs of all searches were measured again, alternately.
@@ -165,8 +168,9 @@ class Comparison {
              return std::none_of(of_problem.begin(), of_problem.end(), [](const auto& one) { return one.empty(); });
            });
   }
-  /// Speed of the final program of a search, as a share of that of the fastest one for the same problem and seed, all
-  /// measured alternately; the mean over problems of the mean over seeds. 0 without a program or if it now fails.
+  /// Speed of the final program of a search, as a share of that of the fastest one of `recipes()` for the same problem
+  /// and seed, all measured alternately; the mean over problems of the mean over seeds. 0 without a program, and if it
+  /// now fails.
   [[nodiscard]] Interval finalist_speed(std::size_t r) const {
     check_recipe(r);
     check_finalists();
@@ -237,6 +241,7 @@ class Comparison {
  private:
   using BySeed = std::map<std::uint64_t, const FinishedSearch*>;
   using Scored = std::vector<std::optional<std::vector<ScoredRuns>>>;  // [problem][recipe]
+  using Speeds = std::vector<std::vector<double>>;                     // [problem][seed]
 
   static constexpr Interval unknown{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(),
                                     std::numeric_limits<double>::quiet_NaN()};
@@ -360,12 +365,13 @@ class Comparison {
       std::vector<double>& speeds = of_problem.emplace_back();
       if (finalists == found.end()) continue;
       const Finalists& of = *finalists->second;
-      double best_s = Course::infinity;
-      for (const auto& [recipe, latency_s] : of.latencies_s) best_s = std::min(best_s, latency_s);
+      double best_s = Course::infinity;  // of the recipes that are compared
       for (const std::string& recipe : recipes_) {
         const auto latency_s = of.latencies_s.find(recipe);
-        speeds.push_back(latency_s == of.latencies_s.end() ? 0 : best_s / latency_s->second);
+        speeds.push_back(latency_s == of.latencies_s.end() ? Course::infinity : latency_s->second);
+        best_s = std::min(best_s, speeds.back());
       }
+      for (double& speed : speeds) speed = speed < Course::infinity ? best_s / speed : 0;
       if (!of.twice.empty()) noise_.push_back(std::abs(std::log(of.again_s / of.latencies_s.at(of.twice))));
     }
   }
@@ -435,10 +441,16 @@ class Comparison {
     return intervals_detail::mean_of(
         drawn, [&](std::size_t problem, std::size_t seed) { return finalist_speeds_[problem][seed][r]; });
   }
-  [[nodiscard]] double mean_speed(std::size_t r, std::size_t trials, std::span<const DrawnTask> drawn) const {
-    return intervals_detail::mean_of(drawn, [&](std::size_t problem, std::size_t seed) {
-      return share_of_best_known(problem, courses_[r][problem][seed].best_after(trials));
-    });
+  /// What the searches of recipe r had found after so many trials, once for all resamples.
+  [[nodiscard]] Speeds speeds_after(std::size_t r, std::size_t trials) const {
+    Speeds speeds(problems_.size());
+    for (std::size_t p = 0; p < problems_.size(); ++p)
+      for (const Course& course : courses_[r][p])
+        speeds[p].push_back(share_of_best_known(p, course.best_after(trials)));
+    return speeds;
+  }
+  [[nodiscard]] static double mean(const Speeds& speeds, std::span<const DrawnTask> drawn) {
+    return intervals_detail::mean_of(drawn, [&](std::size_t p, std::size_t seed) { return speeds[p][seed]; });
   }
   /// Speed of a program of problem p that takes `latency_s`; 0 for none, also where no search has found any.
   [[nodiscard]] double share_of_best_known(std::size_t p, double latency_s) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "tunewright/json/scanner.hpp"
@@ -135,15 +135,22 @@ inline void check_conditions(std::span<const FinishedSearch> searches,
 class FinishedSearches : public SharedLines<FinishedSearch> {
  public:
   explicit FinishedSearches(std::filesystem::path folder, std::string study, unsigned shard = 1, unsigned shards = 1)
-      : SharedLines(std::move(folder), "finished", std::move(study), shard, shards) {}
+      : SharedLines(std::move(folder), "finished", std::move(study), shard, shards) {
+    for (std::size_t i = 0; i < all().size(); ++i) note(i);
+  }
 
-  /// Null if that search is not finished, whatever its conditions.
+  /// Stores a search. Throws `std::runtime_error` if it cannot be written.
+  const FinishedSearch& add(FinishedSearch search) {
+    const FinishedSearch& added = SharedLines::add(std::move(search));
+    note(all().size() - 1);
+    return added;
+  }
+
+  /// Null if that search is not finished, whatever its conditions; the first of several. Valid until the next `add`.
   [[nodiscard]] const FinishedSearch* find(const std::string& recipe, const std::string& problem,
                                            std::uint64_t seed) const {
-    const auto found = std::find_if(all().begin(), all().end(), [&](const FinishedSearch& search) {
-      return search.recipe == recipe && search.problem == problem && search.seed == seed;
-    });
-    return found == all().end() ? nullptr : &*found;
+    const auto found = places_.find({recipe, problem, seed});
+    return found == places_.end() ? nullptr : &all()[found->second];
   }
 
   /// The same. Throws `std::runtime_error` if the search was made under other conditions.
@@ -154,6 +161,14 @@ class FinishedSearches : public SharedLines<FinishedSearch> {
     throw std::runtime_error("folder '" + folder().string() + "' has a search by " + recipe + " for " + problem +
                              " with another task, budget or option; name another folder by --out=DIR");
   }
+
+ private:
+  void note(std::size_t place) {
+    const FinishedSearch& search = all()[place];
+    places_.emplace(std::tuple(search.recipe, search.problem, search.seed), place);
+  }
+
+  std::map<std::tuple<std::string, std::string, std::uint64_t>, std::size_t> places_;  // in all(), of the first
 };
 
 }  // namespace tunewright::study

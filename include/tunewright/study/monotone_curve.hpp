@@ -62,7 +62,11 @@ class MonotoneCurve {
     const double h = width(i), m = slope_after(i), from = x - x_[i];
     const double square = (3 * m - 2 * slope_[i] - slope_[i + 1]) / h;
     const double cube = (slope_[i] + slope_[i + 1] - 2 * m) / (h * h);
-    return y_[i] + from * (slope_[i] + from * (square + from * cube));
+    const double y = y_[i] + from * (slope_[i] + from * (square + from * cube));
+    // Rounded, it could be a bit beyond a point, or beside one that it is at.
+    if (x == x_[i + 1]) return y_[i + 1];
+    const auto [least, most] = std::minmax(y_[i], y_[i + 1]);
+    return std::clamp(y, least, most);
   }
 
  private:

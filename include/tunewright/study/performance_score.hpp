@@ -40,7 +40,8 @@ namespace tunewright::study {
 /// matter. Over seconds that program has two ways: medians of the searches, and a falling curve through all evaluations
 /// of samples of the searches, averaged over samples that are different every time. These are the medians.
 ///
-/// Shapes: M trials or points of the range, R searches. Cost: O(M R) to make and for each score. Deterministic.
+/// Shapes: M trials or points of the range, R searches, I improvements of them within the range. Cost: O(M R) to make,
+/// O(M + R min(M, I)) for each score. Deterministic.
 class ScoredRuns {
  public:
   /// Throws `std::invalid_argument` for no searches, for an empty range, for a latency that is not in the space, and if
@@ -79,7 +80,7 @@ class ScoredRuns {
                                   number_text(seconds.at(at)) +
                                   " s, so nothing is ahead of it; end the range before that or leave the space out");
     }
-    add(space, runs, static_cast<std::uint32_t>(ascending_.size() - 1),
+    add(space, runs, static_cast<std::uint32_t>(space.faster_than(space.worst_s())),
         [&](const Improvement& one, std::size_t at) { return one.elapsed_s <= seconds.at(at); });
   }
 
@@ -95,6 +96,10 @@ class ScoredRuns {
     std::vector<double> curve(random_.size());
     std::vector<std::uint32_t> found;
     for (std::size_t at = 0; at < curve.size(); ++at) {
+      if (!is_new_[at]) {
+        curve[at] = curve[at - 1];
+        continue;
+      }
       found.clear();
       for (const std::size_t run : chosen)
         if (const std::uint32_t place = places_[at * runs_ + run]; place != nowhere) found.push_back(place);
@@ -136,12 +141,16 @@ class ScoredRuns {
   template <class IsFound>
   void add(const RandomSearch& space, std::span<const Course> runs, std::uint32_t without, const IsFound& is_found) {
     places_.resize(random_.size() * runs_);
+    is_new_.assign(random_.size(), 0);
+    is_new_[0] = 1;
     for (std::size_t run = 0; run < runs_; ++run) {
       std::uint32_t place = without;
       auto next = runs[run].improvements.begin();
       for (std::size_t at = 0; at < random_.size(); ++at) {
-        for (; next != runs[run].improvements.end() && is_found(*next, at); ++next)
+        for (; next != runs[run].improvements.end() && is_found(*next, at); ++next) {
           place = static_cast<std::uint32_t>(space.faster_than(next->best_s));
+          is_new_[at] = 1;
+        }
         places_[at * runs_ + run] = place;
       }
     }
@@ -159,6 +168,7 @@ class ScoredRuns {
   std::size_t runs_;
   std::vector<double> random_;         // [M]
   std::vector<std::uint32_t> places_;  // [M][R]
+  std::vector<std::uint8_t> is_new_;   // [M], whether some place is another than before: medians are dear
 };
 
 /// Score of `runs` over `trials`; see `ScoredRuns`.

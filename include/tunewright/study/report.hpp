@@ -286,12 +286,19 @@ inline void write_targets(const Comparison& comparison, std::ostream& out) {
       runs.push_back({comparison.courses(r, p), targets[p]});
     out << "# " << comparison.recipes()[r] << "\n# seconds reached\n";
     const RunningTimeDistribution reached(runs, Effort::Seconds);
-    if (reached.steps().empty()) out << without_data << '\n';
     double share = 0;
+    bool is_drawn = false;
     for (const auto& step : reached.steps()) {
-      out << step.effort << ' ' << 100 * share << '\n' << step.effort << ' ' << 100 * step.share << '\n';
+      // A logarithmic axis has no place for what was reached in no time.
+      if (step.effort > 0)
+        out << step.effort << ' ' << 100 * share << '\n' << step.effort << ' ' << 100 * step.share << '\n';
+      is_drawn = is_drawn || step.effort > 0;
       share = step.share;
     }
+    if (reached.steps().empty())
+      out << without_data << '\n';
+    else if (!is_drawn)
+      out << "1 " << 100 * share << '\n';
     out << "\n\n";
   }
 }

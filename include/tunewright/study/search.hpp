@@ -26,6 +26,7 @@
 #include "tunewright/core/weighted_task.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/multi_task_tuner.hpp"
+#include "tunewright/spaces/decode_records.hpp"
 #include "tunewright/study/course.hpp"
 #include "tunewright/study/network_problem.hpp"
 #include "tunewright/study/problem.hpp"
@@ -64,18 +65,22 @@ struct Searched {
 /// stamped with the seconds since the search began, without pauses.
 class CourseKeeper {
  public:
-  /// Whether a search takes a record of a task over.
-  using IsUsable = std::function<bool(const Task&, const Record&)>;
+  /// Positions of those records that a search of the task does not take over.
+  using Refusals = std::function<std::vector<std::size_t>(const Task&, std::span<const Record>)>;
 
-  /// For the search of `tasks`, a network or a task alone. Of a journal, uses the records that `is_usable` accepts: all
+  /// For the search of `tasks`, a network or a task alone. Of a journal, uses the records that `refusals` leaves: all
   /// where it is empty.
   explicit CourseKeeper(std::span<const WeightedTask> tasks, const std::filesystem::path& journal = {},
-                        IsUsable is_usable = {})
-      : is_usable_(std::move(is_usable)) {
+                        const Refusals& refusals = {}) {
     for (const WeightedTask& one : tasks) best_.push_back({.task = stable_hash(one.task), .weight = one.weight});
     if (journal.empty()) return;
     make_folder(journal.parent_path(), "name another folder by --out=DIR of a study");
     journal_.emplace(data::Journal::Options{.path = journal.string(), .clock = [this] { return now_; }});
+    recalled_ = journal_->recall(tasks);
+    if (refusals) leave_out_refused(tasks, refusals);
+    // Where two programs made the search at a time, their seconds alternate.
+    for (const Record& record : recalled_) count(record, std::max(course_.elapsed_s, record.timestamp.count()));
+    before_ = Seconds(course_.elapsed_s);
   }
   CourseKeeper(const CourseKeeper&) = delete;  // the journal's clock refers to it
   CourseKeeper& operator=(const CourseKeeper&) = delete;
@@ -87,23 +92,11 @@ class CourseKeeper {
     return all;
   }
 
-  std::vector<Record> recall(const Task& task) {
-    const WeightedTask only{task, 1};
-    return recall(std::span(&only, 1));
-  }
-  std::vector<Record> recall(std::span<const WeightedTask> tasks) {
-    std::vector<Record> records;
-    if (journal_) records = journal_->recall(tasks);
-    const auto is_refused = [&](const Record& record) {
-      return std::none_of(tasks.begin(), tasks.end(), [&](const WeightedTask& one) {
-        return stable_hash(one.task) == record.task && is_usable_(one.task, record);
-      });
-    };
-    if (is_usable_) std::erase_if(records, is_refused);
-    for (const Record& record : records) count(record, record.timestamp.count());
-    before_ = Seconds(course_.elapsed_s);
-    return records;
-  }
+  /// What the search had taken when it was stopped; 0 for a new one.
+  [[nodiscard]] Seconds spent_before() const noexcept { return before_; }
+
+  std::vector<Record> recall(const Task&) { return std::move(recalled_); }
+  std::vector<Record> recall(std::span<const WeightedTask>) { return std::move(recalled_); }
   void on_record(const Record& record, const RunStatus& status) {
     now_ = before_ + status.elapsed;
     count(record, now_.count());
@@ -119,6 +112,16 @@ class CourseKeeper {
     std::string config{};
   };
 
+  void leave_out_refused(std::span<const WeightedTask> tasks, const Refusals& refusals) {
+    std::vector<std::size_t> refused(recalled_.size());  // by so many tasks
+    for (const WeightedTask& one : tasks)
+      for (const std::size_t position : refusals(one.task, recalled_)) ++refused[position];
+    std::vector<Record> taken;
+    for (std::size_t i = 0; i < recalled_.size(); ++i)
+      if (refused[i] < tasks.size()) taken.push_back(std::move(recalled_[i]));
+    recalled_ = std::move(taken);
+  }
+
   void count(const Record& record, double now_s) {
     const double latency_s = cost_s(record.outcome);
     const auto best =
@@ -131,10 +134,10 @@ class CourseKeeper {
     if (const Timing* timing = record.outcome.timing(); timing != nullptr && is_imprecise(*timing)) ++course_.imprecise;
   }
 
-  IsUsable is_usable_;
   std::vector<Best> best_;  // [T]
   Course course_;
   std::optional<data::Journal> journal_;
+  std::vector<Record> recalled_;  // until the search takes them over
   Seconds before_{0}, now_{0};
 };
 
@@ -161,12 +164,13 @@ Stop run_search(const NetworkProblem<Space, Measurer, Scheduler>& problem, Parts
 }
 
 /// Runs one search of a problem, a `Problem` or a `NetworkProblem`; empty if `interrupt` ended it. If the measurer has
-/// no clock of its own, a stopped search resumes from `journal`. `prepare(parts)` may set what recipe and problem do
-/// not.
+/// no clock of its own, a stopped search resumes from `journal`, with what is left of its trials and time.
+/// `prepare(parts)` may set what recipe and problem do not.
 template <class Recipe, class P, class Prepare>
 std::optional<Searched> search(const P& problem, std::uint64_t seed, const Budget& budget, unsigned threads,
                                const std::filesystem::path& journal, Interrupt& interrupt, const Prepare& prepare) {
   using Measurer = measurer_of<P>;
+  check(budget);
   Parts<Recipe> parts{.space = problem.space, .seed = seed, .threads = threads};
   if (problem.measurer) parts.measurer = problem.measurer();
   if constexpr (requires { parts.model.threads = threads; }) parts.model.threads = threads;
@@ -177,11 +181,17 @@ std::optional<Searched> search(const P& problem, std::uint64_t seed, const Budge
   prepare(parts);
   std::string compiler;
   if constexpr (IdentifiedMeasurer<Measurer>) compiler = parts.measurer.identity();
-  const auto is_usable = [space = parts.space, compiler](const Task& task, const Record& record) {
-    return record.compiler == compiler && space.decode(task, record.config);
+  const auto refusals = [&space = parts.space, &compiler](const Task& task, std::span<const Record> records) {
+    std::vector<std::size_t> positions;
+    for (const auto& one : spaces::decode_records(space, task, records, compiler).refused)
+      positions.push_back(one.record);
+    return positions;
   };
-  CourseKeeper keeper(problem.weighted_tasks(), HasOwnClock<Measurer> ? std::filesystem::path() : journal, is_usable);
-  if (run_search<Recipe>(problem, std::move(parts), budget, keeper, interrupt) == Stop::Requested) return std::nullopt;
+  CourseKeeper keeper(problem.weighted_tasks(), HasOwnClock<Measurer> ? std::filesystem::path() : journal, refusals);
+  Budget left = budget;  // a run counts its own seconds
+  left.time -= keeper.spent_before();
+  if (!(left.time > Seconds(0))) return keeper.searched();
+  if (run_search<Recipe>(problem, std::move(parts), left, keeper, interrupt) == Stop::Requested) return std::nullopt;
   return keeper.searched();
 }
 

@@ -372,12 +372,13 @@ class Study {
       if (search == nullptr) return nullptr;
       if (!search->best_config.empty()) entrants.push_back({recipe, search->best_config});
     }
+    const auto has_entered = [&](const Finalists& known, const Entrant& entrant) {
+      const auto entered = known.entrants.find(entrant.recipe);
+      return entered != known.entrants.end() && entered->second == hash_of(entrant);
+    };
     for (const Finalists& known : finalists_->all()) {
-      const bool has_all = std::all_of(entrants.begin(), entrants.end(), [&](const Entrant& entrant) {
-        const auto entered = known.entrants.find(entrant.recipe);
-        return entered != known.entrants.end() && entered->second == hash_of(entrant);
-      });
-      if (known.problem == problem.name && known.seed == seed && known.conditions == conditions && has_all)
+      if (known.seed == seed && known.problem == problem.name && known.conditions == conditions &&
+          std::all_of(entrants.begin(), entrants.end(), [&](const Entrant& one) { return has_entered(known, one); }))
         return &known;
     }
     return &finalists_->add(measure_finalists(problem, seed, conditions, std::move(entrants)));

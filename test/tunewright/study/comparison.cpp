@@ -197,6 +197,24 @@ TEST_CASE("finalists are compared where those of every problem and seed were mea
   CHECK(comparison.noise()[2] == doctest::Approx(0.5));
 }
 
+TEST_CASE("a finalist is held against the fastest of the recipes that are compared, not of all that were measured") {
+  study::Results some = results();
+  some.recipes = {"Slow", "Lost"};
+  std::erase_if(some.searches, [](const study::FinishedSearch& one) { return one.recipe == "Fast"; });
+  for (const char* problem : {"p", "q"}) {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      some.finalists.push_back({.problem = problem,
+                                .seed = seed,
+                                .entrants = {{"Slow", 1}, {"Fast", 2}, {"Lost", 3}},
+                                .latencies_s = {{"Slow", 4}, {"Fast", 2}, {"Lost", 8}}});
+    }
+  }
+  const study::Comparison comparison(some);
+  REQUIRE(comparison.has_finalists());
+  CHECK(comparison.finalist_speed(0).value == 1);
+  CHECK(comparison.finalist_speed(1).value == 0.5);
+}
+
 TEST_CASE("finalists of programs that the searches did not end with do not stand for them") {
   study::Results some{.recipes = {"A"}, .problems = {"p"}};
   const study::Entrant now{"A", "new"}, before{"A", "old"};

@@ -122,6 +122,19 @@ TEST_CASE("a folder that cannot be made is named, and the option that names anot
   CHECK(refused.find("--out=DIR") != std::string::npos);
 }
 
+TEST_CASE("of several lines about a search the first counts, whichever were read and whichever written since") {
+  const support::TemporaryFolder folder;
+  study::FinishedSearch second = example("A", 1);
+  second.course.trials += 1;
+  study::FinishedSearches(folder.path(), "s").add(example("A", 1));
+  study::FinishedSearches searches(folder.path(), "s");
+  searches.add(second);
+  CHECK(*searches.find("A", "p \"q\"", 1) == example("A", 1));
+  searches.add(example("B", 1));
+  CHECK(*searches.find("B", "p \"q\"", 1) == example("B", 1));
+  CHECK(*study::FinishedSearches(folder.path(), "s").find("A", "p \"q\"", 1) == example("A", 1));
+}
+
 TEST_CASE("searches of another study or under other conditions are refused") {
   const support::TemporaryFolder folder;
   study::FinishedSearches(folder.path(), "one").add(example("A", 1));

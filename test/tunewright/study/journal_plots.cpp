@@ -88,6 +88,7 @@ TEST_CASE("a journal becomes five scripts whose numbers are those of its records
   CHECK(contains(best, "\n32 31 0.144928\n32 31 0.144928\nEOD"));
   CHECK(contains(best, "0.2 with lines dashtype 2 linewidth 2 title 'a library'"));
   CHECK(contains(best, "title 'm.jsonl, seed 7'"));
+  CHECK_FALSE(contains(best, ", \n"));  // gnuplot warns of a comma behind the last curve
 
   CHECK(contains(text(folder.file("plots/a_product.model_accuracy.gp")), "\n32 0\nEOD"));
 

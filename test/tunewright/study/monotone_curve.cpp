@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -20,7 +21,7 @@ TEST_CASE("a curve of three points, by hand") {
   const MonotoneCurve curve({0, 1, 3}, {0, 1, 2});
   CHECK(curve(0) == 0);
   CHECK(curve(1) == 1);
-  CHECK(curve(3) == doctest::Approx(2).epsilon(1e-15));
+  CHECK(curve(3) == 2);
   CHECK(curve(0.5) == doctest::Approx(0.5 + (7.0 / 6 - 9.0 / 13) / 8).epsilon(1e-14));
   CHECK(curve(2) == doctest::Approx(1.5 + (9.0 / 13 - 1.0 / 6) / 4).epsilon(1e-14));
 }
@@ -45,6 +46,18 @@ TEST_CASE("a curve falls wherever its points do") {
   for (double x = 1.01; x <= 10; x += 0.01) {
     CHECK(curve(x) <= before + 1e-12);
     before = curve(x);
+  }
+}
+
+TEST_CASE("a curve has exactly the values of its points, and none beyond them") {
+  for (int unit = 1; unit <= 50; ++unit) {
+    const double y = 0.1 * unit;
+    const MonotoneCurve curve({1, 2, 3, 7}, {13 * y, 7 * y, 3 * y, y});
+    CHECK(curve(1) == 13 * y);
+    CHECK(curve(2) == 7 * y);
+    CHECK(curve(3) == 3 * y);
+    CHECK(curve(7) == y);
+    CHECK(curve(std::nextafter(7.0, 0.0)) >= y);
   }
 }
 

@@ -158,6 +158,29 @@ TEST_CASE(
         study::ScoredRuns(squares(), costs(), std::vector<study::Course>{soon}, {2, 8, 4}).score());
 }
 
+TEST_CASE("over seconds the worst place is that of the fastest of the configurations that share the worst latency") {
+  const std::vector<double> costs_s(9, 1.0), latencies_s{1, 2, 3, 4, 5, 10, 10, 10, 10};
+  const study::RandomSearch space(latencies_s);
+  const std::vector<study::Course> both{search({}), search({{1, 0, 1}})};
+  // Places 5 and 0, of which the mean, 2.5, rounds to 2.
+  const study::ScoredRuns scored(space, study::TrialCosts(latencies_s, costs_s), both, {1, 2, 2});
+  CHECK(scored.median_curve(scored.all()) == std::vector<double>{3, 3});
+}
+
+TEST_CASE("over seconds random search is at the optimum where its trials are, however latencies are rounded") {
+  for (int unit = 1; unit <= 50; ++unit) {
+    std::vector<double> latencies_s;
+    for (int i = 1; i <= 9; ++i) latencies_s.push_back(0.1 * unit * i * i);
+    const study::RandomSearch space(latencies_s);
+    const study::TrialCosts one_second_each(latencies_s, std::vector<double>(9, 1.0));
+    const std::vector<study::Course> one{search({})};
+    REQUIRE(space.best_after(3) == space.optimum_s());
+    CHECK(test::refusal([&] {
+            return study::ScoredRuns(space, one_second_each, one, {1, 3, 7}).score();
+          }).find("at the optimum of the 9 valid configurations after 3 s") != std::string::npos);
+  }
+}
+
 TEST_CASE("scores over seconds have the reference program's values") {
   // by autotuning_methodology 1.1.0, through bench/study/compare_with_methodology.py --seconds
   const auto score = [&](const std::vector<study::Course>& runs) {

@@ -186,6 +186,13 @@ TEST_CASE("what was known after no time is in the curves over trials, and those 
   REQUIRE(curves.size() == 8);
   CHECK(curves[0][0] == "1 6.25 6.25 6.25");  // p, Slow, trials: 125 us of 2000
   CHECK(curves[4][0] == "2 12.5 12.5 12.5");  // p, Slow, seconds: 125 us of 1000
+
+  // Where that is all, targets are a level.
+  study::Course at_once;
+  at_once.add(1e-3, 0);
+  for (study::FinishedSearch& search : some.searches) search.course = at_once;
+  study::write_report(some, folder.path(), "t");
+  CHECK(blocks(text(folder.file("t.targets.dat"))) == std::vector<std::vector<std::string>>{{"1 100"}, {"1 100"}});
 }
 
 TEST_CASE("single problems have curves over trials and over seconds") {

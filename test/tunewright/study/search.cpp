@@ -3,15 +3,21 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/toy_recipes.hpp"
 #include "support/toy_space.hpp"
+#include "tunewright/study/finished_search.hpp"
 
 namespace {
 
@@ -87,10 +93,17 @@ TEST_CASE("a course is recalled in the order of its measurements, without those 
     keeper.on_record(foreign, status);
     keeper.on_record(trial(tasks[1], "of a former space", 1), status);
   }
-  study::CourseKeeper keeper(tasks, folder.file("journal.jsonl"), [&](const Task& task, const Record& record) {
-    CHECK(record.task == stable_hash(task));
-    return record.compiler.empty() && record.config != "of a former space";
-  });
+  const auto refusals = [&](const Task& task, std::span<const Record> records) {
+    std::vector<std::size_t> refused;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const Record& record = records[i];
+      if (record.task != stable_hash(task) || !record.compiler.empty() || record.config == "of a former space")
+        refused.push_back(i);
+    }
+    return refused;
+  };
+  study::CourseKeeper keeper(tasks, folder.file("journal.jsonl"), refusals);
+  CHECK(keeper.spent_before() == Seconds(3));
   CHECK(keeper.recall(tasks).size() == 3);
   CHECK(keeper.searched().course == before.course);
   CHECK(keeper.searched().best_config == "a_\nb__");
@@ -99,6 +112,60 @@ TEST_CASE("a course is recalled in the order of its measurements, without those 
   status.elapsed = Seconds(1);  // of the new run, which goes on after 3 seconds
   keeper.on_record(trial(tasks[0], "a_____", 4), status);
   CHECK(keeper.searched().course.improvements.back() == study::Improvement{4, 4, 10});
+}
+
+/// Adds to the journal of a search what it measured after `now_s`.
+void add(const std::string& journal, const Task& task, double now_s, const std::string& config, double latency_s) {
+  const std::vector<WeightedTask> tasks{{task, 1}};
+  study::CourseKeeper keeper(tasks, journal);
+  Record record = trial(tasks[0], config, latency_s);
+  record.key = StableHash().add(config).value();
+  RunStatus status;
+  status.task = task;
+  status.elapsed = Seconds(now_s) - keeper.spent_before();
+  keeper.on_record(record, status);
+}
+
+std::optional<study::Searched> search(const std::string& journal, const Task& task, const Budget& budget) {
+  const study::Problem<toy::Space, toy::Measurer> problem{.name = "a", .task = task};
+  Interrupt interrupt;
+  return study::search<toy::RandomSearch>(problem, 1, budget, 1, journal, interrupt, study::AsTheyAre{});
+}
+
+TEST_CASE("a stopped search goes on with what is left of its time") {
+  const support::TemporaryFolder folder;
+  const std::string journal = folder.file("journal.jsonl");
+  const Task task = toy::task("a", 1);
+  add(journal, task, 2, "0123", 0.5);
+  add(journal, task, 3600, "1234", 0.25);
+  const auto ended = search(journal, task, {.trials = 20, .batch = 10, .time = Seconds(3600)});
+  REQUIRE(ended);
+  CHECK(ended->course.improvements == std::vector<study::Improvement>{{1, 2, 0.5}, {2, 3600, 0.25}});
+  CHECK(ended->course.trials == 2);
+  CHECK(ended->best_config == "1234");
+  const auto longer = search(journal, task, {.trials = 20, .batch = 10, .time = Seconds(7200)});
+  REQUIRE(longer);
+  CHECK(longer->course.trials == 20);
+  CHECK(longer->course.elapsed_s >= 3600);
+}
+
+TEST_CASE(
+    "where two programs made one search at a time, what both measured counts once, in a course that is possible") {
+  const support::TemporaryFolder folder;
+  const Task task = toy::task("a", 1);
+  std::ofstream both(folder.file("journal.jsonl"));
+  int part = 0;
+  for (const auto& [now_s, config] :
+       {std::pair(5, "0123"), std::pair(1, "0123"), std::pair(6, "1234"), std::pair(2, "1234"), std::pair(3, "2345")}) {
+    const std::string journal = folder.file(std::to_string(++part));
+    add(journal, task, now_s, config, 1.0 / part);
+    both << std::ifstream(journal).rdbuf();
+  }
+  both.close();
+  const auto ended = search(folder.file("journal.jsonl"), task, {.trials = 5, .batch = 5});
+  REQUIRE(ended);
+  CHECK(ended->course.trials == 5);
+  CHECK(study::is_possible(ended->course));
 }
 
 TEST_CASE("a folder for the journal that cannot be made is named, and the option that names another") {

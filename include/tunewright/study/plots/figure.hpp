@@ -42,7 +42,8 @@ class Figure {
 /// or fails, with its message on stderr.
 [[nodiscard]] std::vector<std::filesystem::path> draw(std::span<const std::filesystem::path> scripts);
 
-/// `name` as a part of a file name: all characters except letters, digits, '-' and '.' become '_'.
+/// `name` as a part of a file name: all characters except letters, digits, '-' and '.' become '_', and only the first
+/// 160 are kept, which leaves room for an ending: names of files have 255 bytes at most.
 [[nodiscard]] std::string file_name(std::string_view name);
 
 }  // namespace tunewright::study
@@ -105,7 +106,8 @@ TUNEWRIGHT_INLINE std::vector<std::filesystem::path> draw(std::span<const std::f
   };
   std::vector<std::filesystem::path> pictures;
   for (const std::filesystem::path& script : scripts) {
-    const std::filesystem::path folder = script.has_parent_path() ? script.parent_path() : ".";
+    // A shell would look for a relative folder in CDPATH, and take a leading '-' for an option.
+    const std::filesystem::path folder = std::filesystem::absolute(script).parent_path();
     const std::string call =
         "cd " + in_shell(folder.string()) + " && gnuplot ./" + in_shell(script.filename().string());
     if (std::system(call.c_str()) != 0) return {};
@@ -116,7 +118,7 @@ TUNEWRIGHT_INLINE std::vector<std::filesystem::path> draw(std::span<const std::f
 }
 
 TUNEWRIGHT_INLINE std::string file_name(std::string_view name) {
-  std::string result(name);
+  std::string result(name.substr(0, 160));
   for (char& c : result)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.') c = '_';
   return result;

@@ -91,6 +91,13 @@ class TaskFigures {
     return text;
   }
 
+  /// The command that draws them into one plot.
+  static std::string plot_of(const std::vector<std::string>& curves) {
+    std::string plot;
+    for (const std::string& curve : curves) plot += (plot.empty() ? "plot " : ", ") + curve;
+    return plot;
+  }
+
   /// Evenly spaced records, at most as many as a plot has points.
   [[nodiscard]] std::vector<Record> thinned() const {
     const std::size_t all = measured_.records.size(), kept = std::min(all, options_.max_points);
@@ -101,7 +108,7 @@ class TaskFigures {
 
   [[nodiscard]] std::optional<Figure> best_so_far() {
     Figure picture = figure("best_so_far", "best so far", 900);
-    std::string by_trials = "plot ", by_seconds = "plot ";
+    std::vector<std::string> by_trials, by_seconds;
     bool timed = true;
     for (const auto& [key, search] : searches_) {
       Course course;
@@ -115,22 +122,24 @@ class TaskFigures {
         rows.push_back({static_cast<double>(one.trial), one.elapsed_s, speed(one.best_s)});
       rows.push_back({static_cast<double>(course.trials), course.elapsed_s, speed(course.best_s())});
       const std::string data = picture.add_data(rows);
-      const std::string look = " with steps linewidth 2 title " + Figure::quoted(search.name) + " noenhanced, ";
-      by_trials.append(data).append(" using 1:3").append(look);
-      by_seconds.append(data).append(" using 2:3").append(look);
+      const std::string look = " with steps linewidth 2 title " + Figure::quoted(search.name) + " noenhanced";
+      by_trials.push_back(data + " using 1:3" + look);
+      by_seconds.push_back(data + " using 2:3" + look);
     }
     for (const ReferenceLine& line : options_.lines) {
       const std::string look = digits(speed(line.seconds)) + " with lines dashtype 2 linewidth 2 title " +
-                               Figure::quoted(line.name) + " noenhanced, ";
-      by_trials += look;
-      by_seconds += look;
+                               Figure::quoted(line.name) + " noenhanced";
+      by_trials.push_back(look);
+      by_seconds.push_back(look);
     }
     picture.command(std::string("set ylabel '") + speed_label() +
                     "'\nset yrange [0:*]\nset offsets 0,0,graph 0.05,0\nset key bottom right");
     if (timed) picture.command("set multiplot layout 2,1");
-    picture.command("set xlabel 'trials'\n" + by_trials);
-    if (timed)
-      picture.command("unset title\nset xlabel 'seconds since the first record'\n" + by_seconds + "\nunset multiplot");
+    picture.command("set xlabel 'trials'\n" + plot_of(by_trials));
+    if (timed) {
+      picture.command("unset title\nset xlabel 'seconds since the first record'\n" + plot_of(by_seconds) +
+                      "\nunset multiplot");
+    }
     if (!timed) remarks_.push_back("records have no time, so the best so far is drawn against trials alone");
     return picture;
   }
@@ -234,16 +243,18 @@ class TaskFigures {
     const auto axis = [&](std::size_t a) {
       return "'component " + std::to_string(a + 1) + ", " + digits(100 * plane.share[a]) + " % of the variance'";
     };
-    std::string plot = "plot ";
+    std::vector<std::string> curves;
     if (!failed.empty())
-      plot += picture.add_data(failed) + " using 1:2 with points pointtype 2 linecolor 'gray' title 'failed', ";
-    if (!valid.empty())
-      plot += picture.add_data(valid) + " using 1:2:3 with points pointtype 7 pointsize 0.6 linecolor palette notitle";
+      curves.push_back(picture.add_data(failed) + " using 1:2 with points pointtype 2 linecolor 'gray' title 'failed'");
+    if (!valid.empty()) {
+      curves.push_back(picture.add_data(valid) +
+                       " using 1:2:3 with points pointtype 7 pointsize 0.6 linecolor palette notitle");
+    }
     picture.command(
         "set xlabel " + axis(0) + "\nset ylabel " + axis(1) +
         "\nset cblabel 'speed, % of the fastest'\nset cbrange [0:100]\nset palette defined (0 '#440154', 25 "
         "'#3b528b', 50 '#21908c', 75 '#5dc963', 100 '#fde725')\n" +
-        plot);
+        plot_of(curves));
     return picture;
   }
 

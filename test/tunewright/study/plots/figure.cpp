@@ -3,10 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "support/temporary_folder.hpp"
 
@@ -34,6 +38,32 @@ TEST_CASE("a figure is one script with its data before its commands") {
 TEST_CASE("text is quoted for gnuplot, names become names of files") {
   CHECK(study::Figure::quoted("Pruner's\ndraft") == "'Pruner''s draft'");
   CHECK(study::file_name("matmul 64x64, fp16/int8-v1.2") == "matmul_64x64__fp16_int8-v1.2");
+}
+
+TEST_CASE("names of files are short enough for file systems") {
+  CHECK(study::file_name(std::string(300, 'n')) == std::string(160, 'n'));
+}
+
+TEST_CASE("a script is run in its own folder, whatever that is called and wherever a shell would look for it") {
+  const support::TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("bin"));
+  std::ofstream(folder.file("bin/gnuplot")) << "#!/bin/sh\ntest -f \"$1\" && touch drawn\n";
+  std::filesystem::permissions(folder.file("bin/gnuplot"), std::filesystem::perms::owner_all);
+  std::filesystem::create_directories(folder.file("elsewhere/plots"));
+  const std::string path = std::getenv("PATH");
+  const std::filesystem::path before = std::filesystem::current_path();
+  ::setenv("PATH", (folder.file("bin") + ":" + path).c_str(), 1);
+  ::setenv("CDPATH", folder.file("elsewhere").c_str(), 1);
+  std::filesystem::current_path(folder.path());
+  for (const std::filesystem::path plots : {"plots", "-x", "it's \"one\"", ""}) {
+    if (!plots.empty()) std::filesystem::create_directory(plots);
+    const std::vector<std::filesystem::path> scripts{study::Figure("f").write(plots)};
+    CHECK(study::draw(scripts) == std::vector<std::filesystem::path>{plots / "f.svg"});
+    CHECK(std::filesystem::exists(plots / "drawn"));
+  }
+  std::filesystem::current_path(before);
+  ::unsetenv("CDPATH");
+  ::setenv("PATH", path.c_str(), 1);
 }
 
 TEST_CASE("no script, no picture") { CHECK(study::draw({}).empty()); }
