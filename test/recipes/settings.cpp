@@ -11,6 +11,11 @@
 #include "recipes/recorded_tasks.hpp"
 #include "recipes/simulated_tasks.hpp"
 #include "support/toy_recipes.hpp"
+#include "tunewright/adaptations/none.hpp"
+#include "tunewright/adaptations/transferred.hpp"
+#include "tunewright/adaptations/warm_start.hpp"
+#include "tunewright/features/curve.hpp"
+#include "tunewright/models/gbdt.hpp"
 #include "tunewright/recipes/alt.hpp"
 #include "tunewright/recipes/ansor.hpp"
 #include "tunewright/recipes/auto_tvm.hpp"
@@ -178,13 +183,27 @@ TEST_CASE("BALTO chooses from a pool, not from a batch") {
   CHECK(trees.model.rounds == models::Gbdt{}.rounds);
 }
 
-TEST_CASE("TenSet fine-tunes in ten steps of 0.04, TLP as it was trained") {
+TEST_CASE("TenSet fine-tunes in ten steps of 0.04 and has trees of its own, TLP goes on as it was trained") {
   const Parts<recipes::TenSet<MultiLevelTiling, Machine>> tenset;
   CHECK(tenset.explorer.population == 2048);
   REQUIRE(tenset.adaptation.training.has_value());
   CHECK(tenset.adaptation.training->optimiser == nn::Optimiser::Sgd);
   CHECK(tenset.adaptation.training->learning_rate == 0.04F);
   CHECK(tenset.adaptation.training->least_steps == 10);
+  const Parts<recipes::TenSet<MultiLevelTiling, Machine, models::Gbdt, adaptations::None>> frozen;
+  const Parts<
+      recipes::TenSet<MultiLevelTiling, Machine, adaptations::Transferred<models::Gbdt>, adaptations::WarmStart>>
+      corrected;
+  for (const models::Gbdt& trees : {frozen.model, corrected.model.source, corrected.model.own}) {
+    CHECK(trees.objective == models::gbdt::Objective::Squared);
+    CHECK(trees.rounds == 300);
+    CHECK(trees.early_stopping_rounds == 100);
+    CHECK(trees.max_depth == 6);
+    CHECK(trees.learning_rate == 0.2F);
+    CHECK(trees.gamma == 0.003F);
+    CHECK(trees.min_child_weight == 2);
+    CHECK(trees.lambda == 1);
+  }
   const Parts<recipes::Tlp<MultiLevelTiling, Machine>> tlp;
   CHECK(tlp.explorer.population == 2048);
   REQUIRE(tlp.adaptation.training.has_value());
@@ -237,6 +256,7 @@ TEST_CASE("transfer of heterogeneous features trains the head alone, the one-sho
   const Parts<recipes::OneShot<MultiLevelTiling, Machine>> one_shot;
   CHECK(one_shot.explorer.chains == 512);
   CHECK(one_shot.explorer.steps == 160);
+  CHECK(std::get<features::Curve>(one_shot.featurizer.parts).width() == 720);
 }
 
 struct Careful : toy::Evolution {

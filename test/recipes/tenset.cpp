@@ -54,9 +54,4 @@ TEST_CASE("TenSet's network may stay as it was trained, and is asked from the fi
   CHECK(blind.front() != test::trace(run).front());
 }
 
-TEST_CASE("TenSet's trees fit corrections by a loss that labels do not weight") {
-  const Parts<Trees> parts;
-  CHECK(parts.model.own.objective == models::gbdt::Objective::Squared);
-}
-
 }  // namespace

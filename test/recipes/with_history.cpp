@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "recipes/recorded_tasks.hpp"
@@ -45,6 +46,13 @@ double first_median_s(const Parts<Recipe>& parts, const test::RecordedTask& sour
   for (const auto& [key, cost_s] : test::recorded_trace(parts, source.task, 16)) costs_s.push_back(cost_s);
   std::sort(costs_s.begin(), costs_s.end());
   return costs_s[costs_s.size() / 2];
+}
+
+TEST_CASE("trees that rank are refused, as their scores cannot be added") {
+  using Ranking = recipes::AutoTvm<spaces::RecordedTable, test::RecordedReplay>;
+  const auto a100 = test::recorded_convolution("A100");
+  CHECK_THROWS_WITH_AS((Parts<recipes::WithHistory<Ranking>>{.space = a100.space}),
+                       doctest::Contains("take AutoTvmRegression"), std::invalid_argument);
 }
 
 TEST_CASE("a history chooses the first batch") {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,8 +22,9 @@ namespace tunewright::explorers {
 
 /// Evolves better-ranked candidates from measured and random ones by mutation.
 ///
-///   population_0     = the best measured (at most `measured_share`) + random samples
-///   P(parent i)      = max(score_i, 0) / sum of max(score, 0)        uniform if no score is positive
+///   population_0     = the best measured (at most `measured_share`, rounded up) + random samples
+///   P(parent i)      = max(score_i, 0) / sum of max(score, 0)        uniform, but for rejected ones, if no score is
+///                                                                    positive
 ///   population_{g+1} = mutate(parent) with `mutation_probability`, else the parent itself
 ///   result           = the best unmeasured candidates of all generations, then random ones
 ///
@@ -33,8 +35,9 @@ namespace tunewright::explorers {
 ///              ranked again.
 /// Determinism: every slot of every generation has its own generator: the same result at any number of threads.
 /// Errors:      `std::invalid_argument` for options out of range.
-/// Deviates:    the default population is MetaSchedule's 512 instead of Ansor's 2048, a quarter of the cost; Ansor
-///              passes its random candidates to the final choice separately, here they are at the end of the pool.
+/// Deviates:    the default population is MetaSchedule's 512 instead of Ansor's 2048, a quarter of the cost. Ansor
+///              passes its random candidates to the final choice separately, here they are at the end of the pool. Its
+///              paper also crosses two parents, operator by operator; neither its code nor MetaSchedule's does.
 struct Evolutionary {
   std::size_t population = 512;           ///< candidates per generation, at least 2
   unsigned generations = 4;               ///< replacements of the population
@@ -105,8 +108,16 @@ struct Evolutionary {
       if (std::isfinite(score)) sum += std::max(score, 0.0);
       wheel.push_back(sum);
     }
+    std::vector<std::size_t> alike;  // the parents of equal chance, if no score is positive
+    if (!(sum > 0)) {
+      alike = parents;
+      std::erase_if(alike, [&](std::size_t parent) {
+        return !(archive.score(parent) > -std::numeric_limits<float>::infinity());
+      });
+      if (alike.empty()) alike = parents;
+    }
     const auto pick = [&](Rng& own) {
-      if (!(sum > 0)) return parents[own.below(parents.size())];
+      if (!alike.empty()) return alike[own.below(alike.size())];
       const auto slot = std::upper_bound(wheel.begin(), wheel.end(), own.uniform() * sum) - wheel.begin();
       return parents[std::min(static_cast<std::size_t>(slot), parents.size() - 1)];
     };

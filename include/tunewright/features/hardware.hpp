@@ -25,7 +25,9 @@ namespace tunewright::features {
 /// Shapes:      one row per configuration, 10 columns. Units: see the schema.
 /// Cost:        negligible.
 /// Determinism: a pure function of the device.
-/// Deviates:    the last two columns are ours: by the first eight alone, an A100 equals a T4.
+/// Deviates:    the cores of a GPU are its multiprocessors, where auto_scheduler has -1, and the last two columns are
+///              ours: by auto_scheduler's numbers, an A100 equals a T4. A GPU from a log (`hardware::from_log`) has
+///              neither cores nor peaks and so differs from the same GPU by name.
 struct Hardware {
   static constexpr bool one_row = true;
   static constexpr std::size_t columns = 10;

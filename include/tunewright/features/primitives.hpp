@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/target.hpp"
+#include "tunewright/core/task.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/features/concept.hpp"
 #include "tunewright/schedule/ansor/from_schedule.hpp"
@@ -45,8 +47,9 @@ namespace tunewright::features {
 /// Shapes:      a program has as many rows as steps, at most `max_rows`; D = `columns`. Units: none, raw.
 /// Determinism: a pure function of the steps.
 /// Cost:        a microsecond per program for steps of a log, a replay for a schedule of this library.
-/// Errors:      `std::invalid_argument` for options that leave no room for a row; schedules that cannot be replayed
-///              have no rows.
+/// Errors:      `std::invalid_argument` for options that leave no room for a row, and in `extract` for a target that is
+///              not a `device`: by the other table kinds of steps would be unknown, and longer schedules cut off.
+///              Schedules that cannot be replayed have no rows.
 /// Deviates:    A kind outside the table has an all-zero one-hot and its numbers in their columns; TLP then shifts the
 ///              row. TLP pads with rows of zeros, as `fill_up` does. TLP has no primitives for packing and for
 ///              the order of axes, so these have no rows.
@@ -61,7 +64,8 @@ struct Primitives {
 
   template <SearchSpace S>
     requires std::convertible_to<const config_t<S>&, const schedule::Schedule&>
-  [[nodiscard]] FeatureBatch extract(const S&, const Task&, std::span<const config_t<S>> configs) const {
+  [[nodiscard]] FeatureBatch extract(const S&, const Task& task, std::span<const config_t<S>> configs) const {
+    check_target(task.target);
     FeatureBatch batch(columns);
     for (const config_t<S>& config : configs) {
       try {
@@ -85,6 +89,7 @@ struct Primitives {
   using Table = std::array<std::string_view, kinds>;
 
   void check_room() const;
+  void check_target(const Target& target) const;
   [[noreturn]] void refuse(const std::string& why) const;
   [[nodiscard]] const Table& table() const;
   [[nodiscard]] std::optional<std::size_t> column_of(std::string_view tag) const;
@@ -144,6 +149,12 @@ TUNEWRIGHT_INLINE void Primitives::describe(std::span<const schedule::ansor::Ste
 
 TUNEWRIGHT_INLINE void Primitives::check_room() const {
   if (max_rows < 1 || columns <= kinds) refuse("; give at least 1 row and " + std::to_string(kinds + 1) + " columns");
+}
+
+TUNEWRIGHT_INLINE void Primitives::check_target(const Target& target) const {
+  if (target.kind == device) return;
+  refuse(device == DeviceKind::Cpu ? " by the table of CPUs for a task on a GPU; give features::Primitives::gpu()"
+                                   : " by the table of GPUs for a task on a CPU; give features::Primitives::cpu()");
 }
 
 TUNEWRIGHT_INLINE void Primitives::refuse(const std::string& why) const {

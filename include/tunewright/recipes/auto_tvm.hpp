@@ -23,7 +23,8 @@ namespace tunewright::recipes {
 /// have 64 candidates.
 ///
 /// Paper:    Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018.
-/// Deviates: 100 trees instead of up to 8000 with early stopping; histograms instead of exact splits; 16 pairs of a
+/// Deviates: knobs as features, which the code takes only if asked, instead of loops: recorded tables have no loops.
+///           100 trees instead of up to 8000 with early stopping; histograms instead of exact splits; 16 pairs of a
 ///           candidate instead of 2. Transfer from earlier tasks is `WithHistory`. As `samplers::DiverseTopK` for the
 ///           random share.
 template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>

@@ -17,7 +17,8 @@ namespace tunewright::recipes {
 ///           2020.
 /// Deviates: as its parts: candidates represent clusters, instead of configurations synthesized at their centres
 ///           (`samplers::ClusterCentres`), and the space may have holes (`explorers::AdaptiveExploration`). The
-///           released code does not combine exploration and sampling; this recipe does, as the paper says.
+///           released code does not combine exploration and sampling; this recipe does, as the paper says. No trial is
+///           random: the code inherits AutoTVM's twentieth, but does not say which clusters it would replace.
 template <SettableKnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Chameleon : AutoTvmRegression<Space, Measurer> {
   using explorer = explorers::AdaptiveExploration;

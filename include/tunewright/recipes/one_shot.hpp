@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tuple>
+
 #include "tunewright/adaptations/none.hpp"
 #include "tunewright/drafts/none.hpp"
 #include "tunewright/explorers/annealing.hpp"
@@ -24,8 +26,8 @@ namespace tunewright::recipes {
 ///
 /// Paper:    Ryu et al., One-Shot Tuner for Deep Learning Compilers, CC 2022.
 /// Deviates: tags of the operator and its size replace knobs and shapes, which not every space has. The paper's
-///           transformer reads sequences of length 1, which makes it a residual network; here TenSet's network is used.
-///           The caller provides the training set.
+///           transformer reads sequences of length 1, which makes it a residual network; here TenSet's network and its
+///           training are used, with a ranking loss. The caller provides the training set.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer, CostModel Model = models::Mlp>
 struct OneShot {
   using space = Space;
@@ -38,6 +40,10 @@ struct OneShot {
   using adaptation = adaptations::None;
   using measurer = Measurer;
 
+  /// 30 samples of each curve of three buffers are the code's 720 numbers.
+  static void set_featurizer(features::Joined<features::Curve, features::Tags>& features) {
+    std::get<features::Curve>(features.parts).samples = 30;
+  }
   /// 512 chains of 160 steps. Returns more than a batch, so that another sampler can choose; the best of them form the
   /// batch.
   static void set_explorer(explorers::Annealing& annealing) {

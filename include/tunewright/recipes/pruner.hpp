@@ -24,8 +24,9 @@ namespace tunewright::recipes {
 /// Paper:    Qiao et al., Pruner: A Draft-then-Verify Exploration Mechanism to Accelerate Tensor Program Tuning, ASPLOS
 ///           2025, doi:10.1145/3676641.3716269.
 /// Deviates: as `drafts::SymbolAnalyzer` (in the form of the released code), `features::Dataflow`,
-///           `explorers::DraftSet` and `models::PatternAware`. Statement rows have 164 columns, without the ten flags
-///           on the text of the computation. CPUs, which the paper does not cover, are treated by analogy.
+///           `explorers::DraftSet` and `models::PatternAware`. Random trials come from what the batch leaves of the
+///           pool, mostly drafts, in the code from random programs. Statement rows have 164 columns, without the ten
+///           flags on the text of the computation. CPUs, which the paper does not cover, are treated by analogy.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Pruner {
   using space = Space;

@@ -26,12 +26,14 @@ namespace tunewright::recipes {
 ///   recipes::TenSet<Space, Measurer, adaptations::Transferred<models::Gbdt>, adaptations::WarmStart>
 ///
 /// The second recipe does not train the network further; the third uses pretrained trees (assign them to
-/// `parts.model.source`) and adds new ones, which learn corrections by a squared loss.
+/// `parts.model.source`) and adds new ones, which learn corrections. Trees have TenSet's settings, also as the model
+/// itself.
 ///
 /// Paper:    Zheng et al., TenSet: A Large-scale Program Performance Dataset for Learned Tensor Compilers, NeurIPS 2021
 ///           datasets and benchmarks.
-/// Deviates: as `Ansor`, `models::Mlp` and `adaptations::FineTune`. One run is one task; the paper's transfer spends
-///           one round per task, and later tasks learn from earlier ones.
+/// Deviates: as `Ansor`, `models::Mlp`, `adaptations::FineTune` and `adaptations::WarmStart`. Rows lack the nine flags
+///           on the text of the computation. One run is one task; the paper's transfer spends one round per task, and
+///           later tasks learn from earlier ones.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer, CostModel Model = models::Mlp,
           AdaptationFor<Model> Adaptation = adaptations::FineTune>
 struct TenSet {
@@ -47,9 +49,19 @@ struct TenSet {
 
   /// As in Ansor.
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
-  /// By default the weight of a program is its label, but a correction of a slow program counts as much as any.
+  /// Up to 300 trees, which fit slow programs as much as fast ones.
+  static void set_model(models::Gbdt& trees) {
+    trees.rounds = 300;
+    trees.early_stopping_rounds = 100;
+    trees.max_depth = 6;
+    trees.learning_rate = 0.2F;
+    trees.gamma = 3e-3F;
+    trees.min_child_weight = 2;
+    trees.objective = models::gbdt::Objective::Squared;
+  }
   static void set_model(adaptations::Transferred<models::Gbdt>& trees) {
-    trees.own.objective = models::gbdt::Objective::Squared;
+    set_model(trees.source);
+    set_model(trees.own);
   }
   /// At least ten steps of gradient descent.
   static void set_adaptation(adaptations::FineTune& tuning) { tuning.training = adaptations::tenset_fine_tuning(); }

@@ -15,7 +15,9 @@ namespace tunewright::recipes {
 
 /// Ansor's search ranked by a pretrained network that reads schedules instead of loop nests, fine-tuned on the
 /// measurements of the search. A model with several heads, trained by `fit_heads`, makes it MTL-TLP; the search uses
-/// head 0.
+/// head 0. By default it reads schedules for CPUs; for a GPU give the paper's other table and a network trained on it:
+///
+///   Tuner<recipes::Tlp<Space, Measurer>> tuner{{.featurizer = features::Primitives::gpu(), .model = pretrained}};
 ///
 /// Paper:    Zhai et al., TLP: A Deep Learning-based Cost Model for Tensor Program Tuning, ASPLOS 2023,
 ///           doi:10.1145/3575693.3575737.

@@ -31,8 +31,10 @@ namespace tunewright::samplers {
 /// Deviates:    Chameleon builds a new configuration at each centre, from the centre's two knobs and values of the
 ///              others drawn among the candidates; it may be illegal. Here the nearest candidate, the best-scored among
 ///              equally near ones, represents the cluster. Centres start from k-means++ and are not rounded to whole
-///              indices. A knob that `features::Knobs` describes by one column per category counts as that many
-///              knobs of two values, so every knob of three values is wider.
+///              indices. The widest knobs have the most values among the candidates, in Chameleon in the space. All of
+///              the pool is clustered, usually twice the batch (`elite_factor`); Chameleon clusters the n best. A knob
+///              that `features::Knobs` describes by one column per category counts as that many knobs of two values, so
+///              every knob of three values is wider.
 struct ClusterCentres {
   std::size_t step = 8;              ///< clusters added at a time, at least 1
   double knee = 2.5;                 ///< adds clusters while the loss decreases by this factor, above 1

@@ -58,6 +58,33 @@ TEST_CASE("with no positive score parents are drawn uniformly, and what is refus
   for (const auto& tiles : pool) CHECK(tiles[0] % 2 == 0);
 }
 
+TEST_CASE("with no positive score refused candidates are no parents, unless there are no others") {
+  struct Spying : toy::Space {
+    mutable std::size_t refused = 0;
+    std::optional<toy::Tiles> mutate(const Task&, const toy::Tiles& tiles, Rng&) const {
+      refused += tiles[0] < 4 ? 1 : 0;
+      return tiles;
+    }
+  };
+  const Spying space;
+  const KeySet measured;
+  const auto refused_parents = [&](float score_of_others) {
+    const auto refuse_half = [&](std::span<const toy::Tiles> configs, std::span<float> score) {
+      for (std::size_t i = 0; i < configs.size(); ++i)
+        score[i] = configs[i][0] < 4 ? -std::numeric_limits<float>::infinity() : score_of_others;
+    };
+    const Guidance<toy::Tiles> guidance{.rank = refuse_half, .seeds = {}, .measured = measured};
+    Rng rng(2);
+    space.refused = 0;
+    (void)explorers::Evolutionary{.population = 200, .generations = 1, .mutation_probability = 1}.explore(
+        space, toy::task(), guidance, rng);
+    return space.refused;
+  };
+  CHECK(refused_parents(-1.0F) == 0);
+  CHECK(refused_parents(0.0F) == 0);
+  CHECK(refused_parents(-std::numeric_limits<float>::infinity()) > 0);
+}
+
 TEST_CASE("parents are chosen in proportion to their score") {
   // Two kinds of parents, scores 3 and 1, nothing mutates: three quarters of the copies are of the first
   // kind. What cannot be seen in the result is seen in what mutation is asked for.

@@ -4,7 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <span>
+#include <stdexcept>
 #include <vector>
+
+#include "tunewright/spaces/multi_level_tiling.hpp"
 
 using namespace tunewright;
 namespace ansor = schedule::ansor;
@@ -68,6 +72,24 @@ TEST_CASE("rows and programs that are too long are cut, short ones filled up if 
   CHECK(filled.rows() == 25);
   CHECK(row(filled, 24) == std::vector<float>(22, 0.0F));
   CHECK(filled.programs() == 1);
+}
+
+TEST_CASE("a task for the other kind of device is refused, as its schedules need the other table") {
+  const spaces::MultiLevelTiling space;
+  const std::vector<schedule::Schedule> none;
+  const auto described = [&](const features::Primitives& primitives, DeviceKind kind) {
+    Task task;
+    task.target.kind = kind;
+    return primitives.extract(space, task, std::span<const schedule::Schedule>(none)).columns();
+  };
+  CHECK(described(features::Primitives::cpu(), DeviceKind::Cpu) == 22);
+  CHECK(described(features::Primitives::gpu(), DeviceKind::Gpu) == 20);
+  CHECK_THROWS_WITH_AS((void)described(features::Primitives::cpu(), DeviceKind::Gpu),
+                       doctest::Contains("table of CPUs for a task on a GPU; give features::Primitives::gpu()"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)described(features::Primitives::gpu(), DeviceKind::Cpu),
+                       doctest::Contains("table of GPUs for a task on a CPU; give features::Primitives::cpu()"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("a batch of another width, and options without room, are refused") {

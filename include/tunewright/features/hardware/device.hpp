@@ -15,8 +15,8 @@ namespace tunewright::features::hardware {
 
 /// The properties of a device for `features::Hardware`. Zero means absent or unknown.
 ///
-/// TVM's auto_scheduler records the first eight with every measurement, and the transfer paper uses them; GPUs of one
-/// vendor often agree in all eight, so the two peaks follow.
+/// TVM's auto_scheduler records the first eight with every measurement, and the transfer paper uses them. It does not
+/// count the cores of GPUs, and GPUs of one vendor often agree in the other seven, so the two peaks follow.
 struct Device {
   std::string_view name;
   double cores = 0;              ///< of a CPU; multiprocessors or compute units of a GPU
