@@ -3,12 +3,13 @@
 // Threads that help each other with a loop against threads that keep to their shares, in one run, on an idle machine
 // and beside a program that takes a part of one processor. --help lists the options.
 //
-// Each kernel of the suite runs by the schedule that the draft prefers, without measurements. Both runtimes of one team
-// run it in turns; then another thread computes for 3 of every 12 milliseconds on the team's last processor, and they
-// do so again. Counters, of pairs that ran right after each other: alone_ratio and beside_ratio (time of threads that
-// keep to their shares / of threads that help, above 1 helping is faster: medians, with _q25 and _q75 the quartiles),
-// alone_ms and beside_ms (of threads that help), iterations (of the longest parallel loop). The last benchmark is the
-// summary: the geometric means of the medians.
+// Each kernel of the suite, or of --random_shapes=SEED, runs by the schedule that the draft prefers, without
+// measurements. Both runtimes of one team run it in turns; then another thread computes for 3 of every 12 milliseconds
+// on the team's last processor, and they do so again. Counters, of pairs that ran right after each other: alone_ratio
+// and beside_ratio (time of threads that keep to their shares / of threads that help, above 1 helping is faster:
+// medians, with _q25 and _q75 the quartiles), alone_ms and beside_ms (of threads that help), serial_ratio (time of one
+// thread / of threads that help, on an idle machine), iterations (of the longest parallel loop). The last benchmark is
+// the summary: the geometric means of the medians.
 
 #include <benchmark/benchmark.h>
 
@@ -30,6 +31,7 @@
 #include "benchmark_program.hpp"
 #include "comparison_summary.hpp"
 #include "kept_to_processor.hpp"
+#include "random_shapes.hpp"
 #include "suite.hpp"
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/codegen/llvm_jit.hpp"
@@ -52,7 +54,7 @@ Compares threads that help each other with a loop with threads that keep to thei
 a program that takes a part of one processor.
 
 )";
-constexpr std::array<std::string_view, 2> option_names{"isa", "threads"};
+constexpr std::array<std::string_view, 3> option_names{"isa", "threads", "random_shapes"};
 
 /// Computes on one processor, now and then, while it lives.
 class Neighbour {
@@ -110,12 +112,13 @@ struct LoopMeter {
 
 /// Times of both runtimes in turns: `ratios` of threads that keep to their shares to threads that help.
 struct Turns {
-  std::vector<double> helping_s, ratios;
+  std::vector<double> helping_s, ratios, serial_ratios;
 
   Turns(Callable& kernel, const codegen::PinnedTeam& team) {
     constexpr double seconds_per_turn = 0.002;
     constexpr int turns = 61;
     const double once = kernel.seconds_of(3, team.runtime());
+    LoopMeter alone;
     const std::size_t calls = static_cast<std::size_t>(std::clamp(seconds_per_turn / once, 1.0, 1e6));
     for (int turn = 0; turn < turns; ++turn) {
       double helping = 0, keeping = 0;
@@ -127,6 +130,7 @@ struct Turns {
       }
       helping_s.push_back(helping);
       ratios.push_back(keeping / helping);
+      serial_ratios.push_back(kernel.seconds_of(calls, &alone.runtime) / helping);
     }
   }
   /// Returns the median of the ratios.
@@ -161,6 +165,7 @@ void compare(benchmark::State& state, const bench::SuiteEntry& entry, const Targ
       }();
       summaries.alone.add(entry.name, alone.report(state, "alone"));
       summaries.beside.add(entry.name, beside.report(state, "beside"));
+      state.counters["serial_ratio"] = stats::median(alone.serial_ratios);
       state.SetIterationTime(stats::median(alone.helping_s));
     }
     state.counters["iterations"] = static_cast<double>(meter.longest);
@@ -173,7 +178,8 @@ void compare(benchmark::State& state, const bench::SuiteEntry& entry, const Targ
 
 int main(int argc, char** argv) try {
   bench::answer_help(argc, argv, usage + bench::usage_of(option_names));
-  const Target target = bench::chosen_target(bench::take_tuning_options(argc, argv, option_names), host_target());
+  const bench::TuningOptions options = bench::take_tuning_options(argc, argv, option_names);
+  const Target target = bench::chosen_target(options, host_target());
   if (!bench::initialize_with_summary(argc, argv)) return 1;
   if (target.threads < 2) throw std::invalid_argument("one thread has nobody to help; give --threads=2 or more");
   std::vector<int> processors = host_processors();
@@ -181,7 +187,8 @@ int main(int argc, char** argv) try {
   codegen::PinnedTeam team(target.threads, processors);
   const bench::KeptToProcessor kept(processors.front());
   Summaries summaries;
-  const std::vector<bench::SuiteEntry> entries = bench::suite();
+  std::vector<bench::SuiteEntry> entries = bench::suite();
+  if (options.random_shapes) entries = bench::random_shapes(*options.random_shapes, entries);
   for (const bench::SuiteEntry& entry : entries) {
     bench::register_once(entry.name,
                          [&](benchmark::State& state) { compare(state, entry, target, team, processors, summaries); });

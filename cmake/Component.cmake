@@ -63,6 +63,7 @@ function(tunewright_add_component name)
   list(REMOVE_DUPLICATES closure)
   set(TUNEWRIGHT_${name}_TARGET ${target} CACHE INTERNAL "")
   set(TUNEWRIGHT_${name}_CLOSURE "${closure}" CACHE INTERNAL "")
+  set(TUNEWRIGHT_${name}_LIBRARY "${arg_LIBRARY}" CACHE INTERNAL "")
   set(TUNEWRIGHT_${name}_INCLUDES "${arg_INCLUDES}" CACHE INTERNAL "")
   set(TUNEWRIGHT_COMPONENTS ${TUNEWRIGHT_COMPONENTS} ${name} CACHE INTERNAL "")
   if(found)
@@ -197,7 +198,8 @@ function(tunewright_install)
     install(EXPORT tunewright-${component}-targets NAMESPACE tunewright:: DESTINATION "${destination}")
     list(REVERSE TUNEWRIGHT_${component}_CLOSURE)
     string(APPEND TUNEWRIGHT_COMPONENT_NEEDS
-      "set(_tunewright_${component}_closure ${TUNEWRIGHT_${component}_CLOSURE})\n")
+      "set(_tunewright_${component}_closure ${TUNEWRIGHT_${component}_CLOSURE})\n"
+      "set(_tunewright_${component}_needs \"${TUNEWRIGHT_${component}_LIBRARY}\")\n")
   endforeach()
   install(TARGETS tunewright_mixed
     FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")

@@ -52,6 +52,7 @@ int main() {
 
   // The fastest record of a task, and the schedule decoded from its text.
   const std::optional<Record> best = data::best_record(path, task);
+  if (!best) return 1;  // nothing of the task ran, or the path is misspelt
   const auto schedule = spaces::MultiLevelTiling{}.decode(task, best->config);
   // [snippet-end read]
   std::printf("fastest: %.1f us in the journal, %.1f us in the run\n", 1e6 * best->outcome.timing()->median.count(),

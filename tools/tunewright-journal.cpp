@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -17,12 +16,14 @@
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/core/write_file.hpp"
 #include "tunewright/data/bad_line.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
 #include "tunewright/data/merge_journals.hpp"
 #include "tunewright/data/npz.hpp"
 #include "tunewright/data/record_json.hpp"
+#include "tunewright/data/replaced_file.hpp"
 #include "tunewright/data/t4.hpp"
 #include "tunewright/data/whole_journal.hpp"
 
@@ -178,6 +179,16 @@ void write_npz(std::ostream& out, std::span<const Record> records) {
   file.finish();
 }
 
+// In place of a file; a device or a pipe has nothing to replace.
+template <class Content>
+void write_output(const std::string& output, const Content& content) {
+  if (std::filesystem::exists(output) && !std::filesystem::is_regular_file(output))
+    return write_file(output, "name a file you may write", content);
+  data::ReplacedFile file(output);
+  content(file.stream());
+  file.replace();
+}
+
 int export_as(const std::string& format, const std::string& path, const std::string& output,
               const std::optional<std::uint64_t>& only) {
   if (format == "tvm") {
@@ -201,13 +212,12 @@ int export_as(const std::string& format, const std::string& path, const std::str
     bad += found.bad.size();
     for (Record& record : found.records) records.push_back(std::move(record));
   }
-  std::ofstream out(output, std::ios::binary | std::ios::trunc);
-  if (!out) throw std::runtime_error("cannot write '" + output + "'; create the folder, or name a file you may write");
-  if (format == "t4") {
-    data::write_t4(out, std::span<const Record>(records));
-  } else {
-    write_npz(out, records);
-  }
+  write_output(output, [&](std::ostream& out) {
+    if (format == "t4")
+      data::write_t4(out, std::span<const Record>(records));
+    else
+      write_npz(out, records);
+  });
   std::printf("%s: %zu records, %zu bad lines left out\n", output.c_str(), records.size(), bad);
   return 0;
 }

@@ -7,11 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/latency.hpp"
 #include "tunewright/core/order.hpp"
@@ -83,7 +84,8 @@ class Session {
 
   /// Returns at most `n` new candidates; none if the space has no more. Throws `std::invalid_argument` if the space
   /// never had any, for an `n` of 0 or above `most_asked`, for options of a `BoundedExplorer` out of range, and if it
-  /// leaves the sampler no choice.
+  /// leaves the sampler no choice; `std::logic_error` for a policy that breaks its contract: an explorer that proposes
+  /// what is measured, or the same twice, a featurizer that leaves programs out, a sampler that chooses none.
   [[nodiscard]] Batch ask(std::size_t n) {
     check_asked(n);
     if constexpr (BoundedExplorer<typename Recipe::explorer> && !IndifferentSampler<typename Recipe::sampler>)
@@ -107,6 +109,7 @@ class Session {
     std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));  // [B]
     std::vector<float> score(pool.size());                                  // [P]
     if (guided) {
+      check_new(keys, excluded);
       const FeatureBatch x = rows_of(pool, keys, state_.ranked);  // (R, D) in P programs
       if (model_has_learned())
         parts_.model.predict(x, score);
@@ -282,6 +285,18 @@ class Session {
         Guidance<Config>{
             .rank = rank_for_explorer, .seeds = seeds, .measured = excluded, .wanted = n, .threads = parts_.threads},
         rng));
+  }
+
+  // Ahead of measuring: `tell` would find a candidate that comes again only after its whole batch has run.
+  static void check_new(std::span<const std::uint64_t> keys, const KeySet& excluded) {
+    KeySet seen;
+    for (const std::uint64_t key : keys) {
+      const bool measured = excluded.count(key) != 0;
+      if (!measured && seen.insert(key).second) continue;
+      throw std::logic_error("the explorer proposed candidate " + to_hex(key) +
+                             (measured ? ", which is measured already; leave out keys that guidance.measured has"
+                                       : " twice; return configurations with distinct keys"));
+    }
   }
 
   // Scores `configs` by the draft, or else by `guide` or the model, and counts what the filter rejects.

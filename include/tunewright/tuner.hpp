@@ -17,12 +17,14 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "tunewright/adaptations/none.hpp"
 #include "tunewright/core/budget.hpp"
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/observer.hpp"
 #include "tunewright/core/precision.hpp"
@@ -135,8 +137,9 @@ struct Tuner : CheckedParts<Recipe>::type {
     requires ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>
   {
     if (stable_hash(task) != stable_hash(run.status.task)) {
-      throw std::invalid_argument("Tuner::confirm: the run is of task '" + run.status.task.name + "', not of '" +
-                                  task.name + "'; give the task that was searched");
+      const auto named = [](const Task& which) { return "'" + which.name + "' (" + to_hex(stable_hash(which)) + ")"; };
+      throw std::invalid_argument("Tuner::confirm: the run is of task " + named(run.status.task) + ", not of " +
+                                  named(task) + "; give the task that was searched");
     }
     return confirm_fastest(parts(), task, run.history, count);
   }

@@ -15,11 +15,15 @@
 #include "tunewright/core/rng.hpp"
 #include "tunewright/features/concept.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/simulated.hpp"
+#include "tunewright/models/gbdt.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/task.hpp"
+#include "tunewright/recipes/draft_and_trees.hpp"
 #include "tunewright/reference/evaluate.hpp"
 #include "tunewright/reference/random_inputs.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/tuner.hpp"
 
 using namespace tunewright;
 
@@ -92,6 +96,14 @@ struct LoopKinds {
   }
 };
 // [snippet-end featurizer]
+
+// [snippet-begin variant]
+/// `DraftAndTrees` on other features: its own model reads only rows that end with the draft's score.
+struct OnLoopKinds : recipes::DraftAndTrees<spaces::MultiLevelTiling, measurers::Simulated> {
+  using featurizer = LoopKinds;
+  using model = models::Gbdt;
+};
+// [snippet-end variant]
 static_assert(FeaturizerFor<LoopKinds, spaces::MultiLevelTiling> && OneRowFeaturizer<LoopKinds>);
 
 }  // namespace
@@ -139,4 +151,14 @@ TEST_CASE("the manual's operator and featurizer of loop nests") {
   CHECK(x.row(0)[1] == 0);
   CHECK(x.row(0)[4] == 4);  // the sums' zeros and terms, the band, the activation
   for (std::size_t p = 1; p < 4; ++p) CHECK(x.row(p)[2] > 0);
+}
+
+TEST_CASE("the manual's variant of a recipe searches on the manual's features") {
+  const auto graph = std::make_shared<program::ComputeGraph>();
+  banded_distances(*graph, graph->input("a", {37, 20}), graph->constant("b", {50, 20}), 5);
+  const Task task = program::make_task("banded distances", graph, Target{.name = "any", .isa = Isa::Avx2});
+  Tuner<OnLoopKinds> tuner{{.seed = 7}};
+  const auto run = tuner.run(task, {.trials = 24, .batch = 8});
+  CHECK(run.best() != nullptr);
+  CHECK(tuner.parts().model.trained());
 }

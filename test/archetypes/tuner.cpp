@@ -62,7 +62,7 @@ struct Featurizer {
     }
     return x;
   }
-  FeatureSchema schema() const { return {}; }
+  FeatureSchema schema() const { return {"poorest", 1, {{"number", "count", ""}}}; }
 };
 static_assert(FeaturizerFor<Featurizer, Space>);
 

@@ -481,6 +481,49 @@ TEST_CASE("a sampler that chooses nothing is an error, not the end of the space"
   CHECK_THROWS_WITH_AS((void)session.ask(8), doctest::Contains("the sampler chose none of"), std::logic_error);
 }
 
+TEST_CASE("an explorer that proposes what is measured, or the same twice, is found out before it is measured again") {
+  struct Repeats {
+    bool measured = false;
+    std::vector<toy::Tiles> explore(const toy::Space& space, const Task& task, const Guidance<toy::Tiles>& guidance,
+                                    Rng& rng) const {
+      auto pool = spaces::draw(space, task, 32, guidance.measured, guidance.threads, rng.split(0));
+      pool.push_back(measured ? guidance.seeds[0] : pool[0]);
+      return pool;
+    }
+  };
+  struct Recipe : toy::Evolution {
+    using explorer = Repeats;
+  };
+  for (const bool again : {false, true}) {
+    CAPTURE(again);
+    Parts<Recipe> parts{.explorer = {.measured = again}};
+    Session<Recipe> session(parts, toy::task());
+    const auto first = session.ask(8);
+    session.tell(first, measured(first));
+    CHECK_THROWS_WITH_AS(
+        (void)session.ask(8),
+        doctest::Contains(again ? "which is measured already; leave out keys that guidance.measured has" : " twice"),
+        std::logic_error);
+  }
+}
+
+TEST_CASE("a featurizer that leaves a configuration out is found out, whether the model ranks or only learns") {
+  struct LeavesOut : toy::Features {
+    [[nodiscard]] FeatureBatch extract(const toy::Space& space, const Task& task,
+                                       std::span<const toy::Tiles> configs) const {
+      return toy::Features::extract(space, task, configs.first(configs.size() - 1));
+    }
+  };
+  struct Recipe : toy::Evolution {
+    using featurizer = LeavesOut;
+  };
+  Parts<Recipe> parts;
+  Session<Recipe> session(parts, toy::task());
+  const auto first = session.ask(8);
+  CHECK_THROWS_WITH_AS(session.tell(first, measured(first)), doctest::Contains("gave 7 programs for 8 configurations"),
+                       std::logic_error);
+}
+
 TEST_CASE("a learning filter is told every outcome and keeps out what it learned") {
   struct NoUnrolling {
     int largest = 100;

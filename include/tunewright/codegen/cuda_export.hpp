@@ -73,31 +73,16 @@ TUNEWRIGHT_INLINE void check_launchable(const DeviceProgram& program) {
 TUNEWRIGHT_INLINE std::string launcher_header(const DeviceCode& code, const std::string& symbol,
                                               std::string_view remark) {
   namespace c = codegen::detail;
+  const c::BufferTexts buffers = c::c_buffer_texts(code.program.buffers, symbol, c::ElementTypes::ByName);
   const std::vector<std::string> names = c::c_buffer_names(code.program.buffers);
-  std::string lines;
   std::string numbers;
-  std::string bytes;
-  std::string packing;
-  for (std::size_t b = 0; b < code.program.buffers.size(); ++b) {
-    const loops::Buffer& layout = code.program.buffers[b].layout;
-    static constexpr std::string_view roles[] = {"input", "constant", "output", "workspace"};
-    const bool argument = layout.role != loops::BufferRole::Temporary;
-    lines += " *   " + std::to_string(b) + "  " + std::string(roles[static_cast<std::size_t>(layout.role)]) + " " +
-             std::string(program::name(layout.type)) + " " + c::c_comment(layout.name) +
-             c::c_extents(argument ? layout.shape : layout.physical_shape());
-    if (argument && !layout.packing.empty()) {
-      lines += ", packed: " + symbol + "_pack_" + names[b] + "() fills it";
-      packing += "\n" + c::c_packing(symbol, names[b], layout);
-    }
-    lines += "\n";
+  for (std::size_t b = 0; b < names.size(); ++b)
     numbers += "  " + symbol + "_" + names[b] + " = " + std::to_string(b) + ",\n";
-    bytes += (b == 0 ? "" : ", ") + std::to_string(code.program.buffers[b].bytes());
-  }
-  const std::vector<c::Fill> fills{{"BUFFERS", lines},
+  const std::vector<c::Fill> fills{{"BUFFERS", buffers.lines},
                                    {"NUMBERS", numbers},
                                    {"COUNT", std::to_string(code.program.buffers.size())},
-                                   {"BYTES", bytes},
-                                   {"PACKING", packing},
+                                   {"BYTES", buffers.bytes},
+                                   {"PACKING", buffers.packing},
                                    {"ARCHITECTURE", code.architecture},
                                    {"REMARK", remark.empty() ? "" : ": " + c::c_comment(remark)},
                                    {"GUARD", "TUNEWRIGHT_LAUNCHER_" + symbol + "_H"},

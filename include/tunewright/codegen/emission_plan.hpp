@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -25,8 +24,8 @@ namespace tunewright::codegen {
 
 struct EmissionPlanOptions {
   std::int64_t max_unrolled_instances = 1024;  ///< unrolled loops with more statements stay loops
-  std::int64_t max_guarded_instances =
-      512;  ///< limit of statements for unrolling reductions that decide guards of straight-line code
+  /// Limit of statements for unrolling reductions that decide guards of straight-line code.
+  std::int64_t max_guarded_instances = 512;
   std::int64_t max_unrolled_chunks = 16;  ///< limit of vectors for unrolling a vectorised loop; longer ones stay loops
   std::int64_t max_iterations_per_step = 4;  ///< of a reduction loop that stays a loop
   /// Limit of statements for more than one iteration per step. Tiles of more statements than a quarter spend little on
@@ -128,6 +127,8 @@ class EmissionPlan {
                                    const program::ExprNode& load) const;
 
   void plan_statement(const loops::Statement& s, loops::Var vector_variable);
+  /// Plans what the body reads. `clamped` is the statement with clamped coordinates.
+  void plan_body(const loops::Statement& s, const loops::Statement& clamped, StatementPlan& plan) const;
 
   loops::LoopNest nest_;
   const Target target_;
@@ -171,7 +172,7 @@ TUNEWRIGHT_INLINE std::int64_t EmissionPlan::lanes(const loops::Body& body) cons
   loops::for_each_statement(body, [&](const loops::Statement& s) {
     bytes = std::max({bytes, register_bytes(nest_.buffers[s.target].type), widest_operand(s)});
   });
-  return static_cast<std::int64_t>(target_.vector_bytes() / bytes);
+  return target_.vector_lanes(bytes);
 }
 
 TUNEWRIGHT_INLINE std::vector<EmissionPlan::Chunk> EmissionPlan::chunks(const loops::Loop& loop,
@@ -460,7 +461,11 @@ TUNEWRIGHT_INLINE void EmissionPlan::plan_statement(const loops::Statement& s, l
   // The read of a skipped term is known to be in bounds for the original coordinates, but not for clamped ones.
   plan.loads_can_be_clamped = std::none_of(
       s.guards.begin(), s.guards.end(), [](const loops::Guard& guard) { return guard.axis == loops::Guard::padding; });
-  if (s.kind == loops::Statement::Kind::Initialise) return;
+  if (s.kind != loops::Statement::Kind::Initialise) plan_body(s, clamped, plan);
+}
+
+TUNEWRIGHT_INLINE void EmissionPlan::plan_body(const loops::Statement& s, const loops::Statement& clamped,
+                                               StatementPlan& plan) const {
   program::visit(s.op->body, [&](const program::ExprNode& node) {
     if (node.op == program::Op::Index) {
       plan.indices.emplace(&node, loops::over_loops(nest_, s, node.index));
@@ -468,10 +473,7 @@ TUNEWRIGHT_INLINE void EmissionPlan::plan_statement(const loops::Statement& s, l
     }
     if (node.op != program::Op::Load || plan.loads.count(&node) != 0) return;
     const loops::BufferId id = nest_.buffer_of[node.tensor];
-    if (id == loops::LoopNest::no_buffer) {
-      throw Unsupported("operator '" + s.op->name + "' reads tensor " + std::to_string(node.tensor) +
-                        " which has no buffer");
-    }
+    if (id == loops::LoopNest::no_buffer) throw Unsupported(loops::no_buffer_text(*s.op, node.tensor));
     const loops::Buffer& buffer = nest_.buffers[id];
     const auto coordinates = [&](const loops::Statement& from) {
       std::vector<loops::IndexExpr> list;

@@ -68,6 +68,7 @@ class LlvmCompiler {
   [[nodiscard]] Kernel compile_ir_text(const std::string& text, const std::string& symbol,
                                        std::vector<KernelBuffer> buffers);
 
+  /// The optimised IR of `nest`, and its assembly, as text. Throw as `compile`.
   [[nodiscard]] std::string to_llvm_ir(const loops::LoopNest& nest);
   [[nodiscard]] std::string to_assembly(const loops::LoopNest& nest);
 
@@ -108,6 +109,7 @@ class LlvmCompiler {
 #include "tunewright/codegen/llvm/pass_gate.hpp"
 #include "tunewright/codegen/llvm/processor.hpp"
 #include "tunewright/codegen/store_in_output.hpp"
+#include "tunewright/core/clock.hpp"
 #include "tunewright/core/hash.hpp"
 #include "tunewright/loops/prepare_for_codegen.hpp"
 
@@ -142,10 +144,7 @@ struct LlvmCompiler::State {
     return processor;
   }
 
-  using Clock = std::chrono::steady_clock;
-  [[nodiscard]] static double since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  }
+  using SteadyClock = std::chrono::steady_clock;
 
   /// The optimised module of a nest. Sets symbol and buffers of `kernel` if that is given.
   [[nodiscard]] std::unique_ptr<llvm::Module> build(const loops::LoopNest& guarded, llvm::LLVMContext& context,
@@ -161,7 +160,7 @@ struct LlvmCompiler::State {
 TUNEWRIGHT_INLINE std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const loops::LoopNest& guarded,
                                                                            llvm::LLVMContext& context, Kernel* kernel) {
   const loops::LoopNest nest = loops::prepare_for_codegen(store_in_output(guarded, target));
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   auto module = std::make_unique<llvm::Module>(nest.name, context);
   backend.prepare(llvm::wrap(module.get()));
   EmissionPlan plan(nest, target, options.plan);
@@ -169,10 +168,10 @@ TUNEWRIGHT_INLINE std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const
                                       {options.register_tiles, options.prefetch_constants, options.max_stack_bytes});
   const std::vector<loops::BufferId> workspace = emitter.emit();
   if (options.verify) llvm_backend::verify(llvm::wrap(module.get()));
-  times.emit = since(start);
-  const auto middle = Clock::now();
+  times.emit = seconds_since(start);
+  const auto middle = SteadyClock::now();
   if (*options.passes != '\0') backend.optimise(llvm::wrap(module.get()), options.passes);
-  times.optimise = since(middle);
+  times.optimise = seconds_since(middle);
   if (kernel != nullptr) {
     kernel->symbol = nest.name;
     kernel->threads = target.threads;
@@ -199,9 +198,9 @@ TUNEWRIGHT_INLINE Kernel LlvmCompiler::compile(const loops::LoopNest& nest) {
   llvm::LLVMContext context;
   llvm_backend::PassGate gate(context);
   const std::unique_ptr<llvm::Module> module = state_->build(nest, context, &kernel);
-  const auto start = State::Clock::now();
+  const auto start = State::SteadyClock::now();
   kernel.object = state_->backend.emit(llvm::wrap(module.get()));
-  state_->times.machine = State::since(start);
+  state_->times.machine = seconds_since(start);
   return kernel;
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/detail/config.hpp"
@@ -47,6 +46,7 @@ class ObjectCode {
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <vector>
@@ -113,45 +113,138 @@ class File : public ElfFile {
          !file.text(names, section.sh_name).starts_with(".eh_frame");
 }
 
+struct Symbols {
+  explicit Symbols(const File& file) {
+    const auto table = std::find_if(file.sections.begin(), file.sections.end(),
+                                    [](const Elf64_Shdr& section) { return section.sh_type == SHT_SYMTAB; });
+    if (table == file.sections.end()) throw file.wrong("has no symbols");
+    // The file bounds the table before memory is reserved for it.
+    all.resize(file.part(table->sh_offset, table->sh_size).size() / sizeof(Elf64_Sym));
+    for (std::size_t s = 0; s < all.size(); ++s)
+      all[s] = file.at<Elf64_Sym>(File::offset(table->sh_offset, s, sizeof(Elf64_Sym)));
+    names = file.section(table->sh_link);
+  }
+
+  std::vector<Elf64_Sym> all;
+  Elf64_Shdr names{};  ///< the section of their names
+};
+
+/// Where sections lie in memory: after the slots of symbols, read-only data, then writable data from a new page on.
+struct Places {
+  Places(const File& file, std::size_t symbols) : of_section(file.sections.size()) {
+    constexpr std::uint64_t limit = std::uint64_t{1} << 30;
+    const Elf64_Shdr& names = file.section(file.at<Elf64_Ehdr>(0).e_shstrndx);
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    end = symbols * sizeof(relocation::Slot);
+    for (const bool written : {false, true}) {
+      for (std::size_t s = 0; s < file.sections.size(); ++s) {
+        const Elf64_Shdr& section = file.sections[s];
+        if (!is_placed(file, names, section) || ((section.sh_flags & SHF_WRITE) != 0) != written) continue;
+        const std::uint64_t alignment = std::max<std::uint64_t>(section.sh_addralign, 1);
+        if (alignment > page || section.sh_size > limit) throw file.wrong("has a section that is too large");
+        of_section[s] = rounded_up(end, alignment);
+        end = *of_section[s] + section.sh_size;
+        if (end > limit) throw file.wrong("is too large");
+      }
+      end = rounded_up(end, page);
+      if (!written) protected_end = end;
+    }
+  }
+
+  /// The place of a section; empty for one that is not loaded, or that the file does not have.
+  [[nodiscard]] std::optional<std::uint64_t> of(std::size_t section) const {
+    return section < of_section.size() ? of_section[section] : std::nullopt;
+  }
+
+  std::vector<std::optional<std::uint64_t>> of_section;
+  std::uint64_t end = 0;
+  std::uint64_t protected_end = 0;  ///< of what is not writable
+};
+
+/// A file in the memory of its places.
+struct Image {
+  const File& file;
+  const std::string& symbol;
+  const Symbols& symbols;
+  const Places& places;
+  char* memory;
+
+  void copy_sections() const {
+    for (std::size_t s = 0; s < file.sections.size(); ++s) {
+      const std::optional<std::uint64_t> place = places.of(s);
+      if (!place || file.sections[s].sh_type == SHT_NOBITS) continue;
+      const auto contents = file.part(file.sections[s].sh_offset, file.sections[s].sh_size);
+      std::copy(contents.begin(), contents.end(), memory + *place);
+    }
+  }
+
+  [[nodiscard]] std::uint64_t address_of(std::size_t number) const {
+    if (number >= symbols.all.size()) throw file.wrong("names a symbol that it does not have");
+    const Elf64_Sym& entry = symbols.all[number];
+    if (entry.st_shndx == SHN_UNDEF) {
+      const std::string name = file.text(symbols.names, entry.st_name);
+      const void* found = provided(name);
+      if (found == nullptr)
+        throw std::runtime_error("kernel '" + symbol + "' calls '" + name + "', which kernels are not given");
+      return reinterpret_cast<std::uintptr_t>(found);
+    }
+    const std::optional<std::uint64_t> place = places.of(entry.st_shndx);
+    if (!place) throw file.wrong("refers to a section that is not loaded");
+    return reinterpret_cast<std::uintptr_t>(memory + *place) + entry.st_value;
+  }
+
+  void relocate() const {
+    for (const Elf64_Shdr& section : file.sections) {
+      if (section.sh_type != SHT_RELA || !places.of(section.sh_info)) continue;
+      for (std::size_t r = 0; r < section.sh_size / sizeof(Elf64_Rela); ++r)
+        relocate(section.sh_info, file.at<Elf64_Rela>(File::offset(section.sh_offset, r, sizeof(Elf64_Rela))));
+    }
+  }
+  /// Makes one relocation in a section.
+  void relocate(std::size_t section, const Elf64_Rela& entry) const {
+    const auto number = static_cast<std::size_t>(ELF64_R_SYM(entry.r_info));
+    const auto kind = static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info));
+    const std::uint64_t room = file.sections[section].sh_size;
+    if (entry.r_offset > room || relocation::width(kind) > room - entry.r_offset)
+      throw file.wrong("has a relocation outside of its section");
+    const std::uint64_t target = address_of(number);
+    auto* slot = reinterpret_cast<relocation::Slot*>(memory) + number;
+    *slot = relocation::slot_for(target);
+    const bool foreign = symbols.all[number].st_shndx == SHN_UNDEF;
+    if (!relocation::apply(kind, memory + *places.of(section) + entry.r_offset, target, entry.r_addend, *slot,
+                           foreign)) {
+      throw std::runtime_error("kernel '" + symbol + "' has a relocation of type " + std::to_string(kind) +
+                               " that cannot be made here");
+    }
+  }
+
+  [[nodiscard]] tunewright_kernel entry() const {
+    std::uint64_t found = 0;
+    for (std::size_t s = 0; s < symbols.all.size(); ++s) {
+      const Elf64_Sym& one = symbols.all[s];
+      if (one.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(one.st_info) != STT_FUNC ||
+          file.text(symbols.names, one.st_name) != symbol)
+        continue;
+      found = address_of(s);
+      const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+      if (found < begin || found >= begin + places.protected_end) throw file.wrong("begins outside of its code");
+    }
+    if (found == 0) throw file.wrong("does not define it");
+    return reinterpret_cast<tunewright_kernel>(found);  // NOLINT: an address in this process
+  }
+};
+
 }  // namespace tunewright::codegen::object_code
 
 namespace tunewright::codegen {
 
 TUNEWRIGHT_INLINE ObjectCode::ObjectCode(std::span<const char> object, const std::string& symbol) {
   using namespace object_code;
-  constexpr std::uint64_t not_placed = ~std::uint64_t{0}, limit = std::uint64_t{1} << 30;
   const File file(object, symbol);
-  const Elf64_Shdr& names = file.section(file.at<Elf64_Ehdr>(0).e_shstrndx);
+  const Symbols symbols(file);
+  const Places places(file, symbols.all.size());
 
-  const auto table = std::find_if(file.sections.begin(), file.sections.end(),
-                                  [](const Elf64_Shdr& section) { return section.sh_type == SHT_SYMTAB; });
-  if (table == file.sections.end()) throw file.wrong("has no symbols");
-  // The file bounds the table before memory is reserved for it.
-  std::vector<Elf64_Sym> symbols(file.part(table->sh_offset, table->sh_size).size() / sizeof(Elf64_Sym));
-  for (std::size_t s = 0; s < symbols.size(); ++s)
-    symbols[s] = file.at<Elf64_Sym>(File::offset(table->sh_offset, s, sizeof(Elf64_Sym)));
-  const Elf64_Shdr& symbol_names = file.section(table->sh_link);
-
-  // Slots of symbols first, then read-only data, then writable data from a new page on.
-  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  std::vector<std::uint64_t> place(file.sections.size(), not_placed);
-  std::uint64_t end = symbols.size() * sizeof(relocation::Slot);
-  std::uint64_t protected_end = 0;
-  for (const bool written : {false, true}) {
-    for (std::size_t s = 0; s < file.sections.size(); ++s) {
-      const Elf64_Shdr& section = file.sections[s];
-      if (!is_placed(file, names, section) || ((section.sh_flags & SHF_WRITE) != 0) != written) continue;
-      const std::uint64_t alignment = std::max<std::uint64_t>(section.sh_addralign, 1);
-      if (alignment > page || section.sh_size > limit) throw file.wrong("has a section that is too large");
-      place[s] = rounded_up(end, alignment);
-      end = place[s] + section.sh_size;
-      if (end > limit) throw file.wrong("is too large");
-    }
-    end = rounded_up(end, page);
-    if (!written) protected_end = end;
-  }
-
-  void* mapped = ::mmap(nullptr, end, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapped = ::mmap(nullptr, places.end, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap of a kernel's code");
   // The destructor does not run if the constructor throws.
   struct Unmap {
@@ -160,67 +253,19 @@ TUNEWRIGHT_INLINE ObjectCode::ObjectCode(std::span<const char> object, const std
     ~Unmap() {
       if (memory != nullptr) ::munmap(memory, bytes);
     }
-  } guard{mapped, end};
+  } guard{mapped, places.end};
   auto* const memory = static_cast<char*>(mapped);
-  for (std::size_t s = 0; s < place.size(); ++s) {
-    if (place[s] == not_placed || file.sections[s].sh_type == SHT_NOBITS) continue;
-    const auto contents = file.part(file.sections[s].sh_offset, file.sections[s].sh_size);
-    std::copy(contents.begin(), contents.end(), memory + place[s]);
-  }
 
-  const auto address_of = [&](std::size_t number) -> std::uint64_t {
-    if (number >= symbols.size()) throw file.wrong("names a symbol that it does not have");
-    const Elf64_Sym& entry = symbols[number];
-    if (entry.st_shndx == SHN_UNDEF) {
-      const std::string name = file.text(symbol_names, entry.st_name);
-      const void* found = provided(name);
-      if (found == nullptr)
-        throw std::runtime_error("kernel '" + symbol + "' calls '" + name + "', which kernels are not given");
-      return reinterpret_cast<std::uintptr_t>(found);
-    }
-    if (entry.st_shndx >= place.size() || place[entry.st_shndx] == not_placed)
-      throw file.wrong("refers to a section that is not loaded");
-    return reinterpret_cast<std::uintptr_t>(memory + place[entry.st_shndx]) + entry.st_value;
-  };
+  const Image image{file, symbol, symbols, places, memory};
+  image.copy_sections();
+  image.relocate();
+  entry_ = image.entry();
 
-  for (const Elf64_Shdr& section : file.sections) {
-    if (section.sh_type != SHT_RELA || section.sh_info >= place.size() || place[section.sh_info] == not_placed)
-      continue;
-    const std::uint64_t room = file.sections[section.sh_info].sh_size;
-    for (std::size_t r = 0; r < section.sh_size / sizeof(Elf64_Rela); ++r) {
-      const auto entry = file.at<Elf64_Rela>(File::offset(section.sh_offset, r, sizeof(Elf64_Rela)));
-      const auto number = static_cast<std::size_t>(ELF64_R_SYM(entry.r_info));
-      const auto kind = static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info));
-      if (entry.r_offset > room || relocation::width(kind) > room - entry.r_offset)
-        throw file.wrong("has a relocation outside of its section");
-      const std::uint64_t target = address_of(number);
-      auto* slot = reinterpret_cast<relocation::Slot*>(memory) + number;
-      *slot = relocation::slot_for(target);
-      const bool foreign = symbols[number].st_shndx == SHN_UNDEF;
-      if (!relocation::apply(kind, memory + place[section.sh_info] + entry.r_offset, target, entry.r_addend, *slot,
-                             foreign)) {
-        throw std::runtime_error("kernel '" + symbol + "' has a relocation of type " + std::to_string(kind) +
-                                 " that cannot be made here");
-      }
-    }
-  }
-
-  for (std::size_t s = 0; s < symbols.size(); ++s) {
-    if (symbols[s].st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbols[s].st_info) != STT_FUNC ||
-        file.text(symbol_names, symbols[s].st_name) != symbol)
-      continue;
-    const std::uint64_t address = address_of(s);
-    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-    if (address < begin || address >= begin + protected_end) throw file.wrong("begins outside of its code");
-    entry_ = reinterpret_cast<tunewright_kernel>(address);  // NOLINT: an address in this process
-  }
-  if (entry_ == nullptr) throw file.wrong("does not define it");
-
-  __builtin___clear_cache(memory, memory + protected_end);
-  if (::mprotect(memory, protected_end, PROT_READ | PROT_EXEC) != 0)
+  __builtin___clear_cache(memory, memory + places.protected_end);
+  if (::mprotect(memory, places.protected_end, PROT_READ | PROT_EXEC) != 0)
     throw std::system_error(errno, std::generic_category(), "mprotect of a kernel's code");
   memory_ = memory;
-  bytes_ = end;
+  bytes_ = places.end;
   guard.memory = nullptr;
 }
 

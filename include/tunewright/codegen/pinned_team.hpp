@@ -16,6 +16,7 @@
 
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/core/helper_threads.hpp"
+#include "tunewright/core/host_target.hpp"
 #include "tunewright/detail/config.hpp"
 
 /// Threads that run the parallel loops of kernels.
@@ -144,9 +145,7 @@ TUNEWRIGHT_INLINE void PinnedTeam::prepare(unsigned worker) {
   if (processors_.empty()) return;
   const int processor = processors_[worker % processors_.size()];
   if (processor < 0) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(processor), &set);
+  const cpu_set_t set = host::cpu_set_of(std::span(&processor, 1));
   // If it is refused, loops are slower, not wrong.
   static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof set, &set));
 }

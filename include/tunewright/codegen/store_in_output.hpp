@@ -29,7 +29,6 @@ namespace tunewright::codegen {
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <variant>
 #include <vector>
 

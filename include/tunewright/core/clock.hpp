@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -15,6 +16,11 @@ using Clock = std::function<Seconds()>;
 
 /// Seconds since an arbitrary moment, never going back.
 [[nodiscard]] Clock steady_seconds();
+
+/// Seconds from `start` until now.
+[[nodiscard]] inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return Seconds(std::chrono::steady_clock::now() - start).count();
+}
 
 /// Seconds since 1970, for time stamps only.
 [[nodiscard]] Clock calendar_seconds();
@@ -36,7 +42,6 @@ class VirtualClock {
 
 #if TUNEWRIGHT_DEFINES(core)
 
-#include <chrono>
 #include <stdexcept>
 
 namespace tunewright {

@@ -9,10 +9,10 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -43,11 +43,11 @@ namespace host {
 /// "0-2,8" as 0, 1, 2, 8. Stops at the first character that it cannot read.
 [[nodiscard]] std::vector<int> processor_list(std::string_view text);
 
-/// `text` as a number, if it has digits and nothing else.
-[[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text);
-
 /// The same from a user: empty unless all of `text` is such a list, of processors that a `cpu_set_t` holds: below 1024.
 [[nodiscard]] std::vector<int> whole_processor_list(std::string_view text);
+
+/// `text` as a number, if it has digits and nothing else.
+[[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text);
 
 /// Value of the first line "key : value" of /proc/cpuinfo with that key.
 [[nodiscard]] std::string cpuinfo_value(std::string_view cpuinfo, std::string_view key);
@@ -79,6 +79,13 @@ namespace host {
 /// Processors this process may run on.
 [[nodiscard]] std::vector<int> allowed_processors();
 
+/// The processors as the system takes them; those from 1024 on are left out.
+[[nodiscard]] cpu_set_t cpu_set_of(std::span<const int> processors);
+
+/// Keeps the calling thread to these processors; does nothing if there are none, or if the system refuses. Results do
+/// not depend on it, only times do.
+void keep_to(std::span<const int> processors);
+
 /// One processor of `allowed` per core: two threads on one core share its vector units, which a tuned kernel fills
 /// alone.
 [[nodiscard]] std::vector<int> one_per_core(const std::vector<int>& allowed, const SystemFiles& files);
@@ -109,14 +116,12 @@ void read_caches(Target& target, int processor, const SystemFiles& files);
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include "tunewright/core/read_file.hpp"
+
 namespace tunewright {
 
 TUNEWRIGHT_INLINE SystemFiles system_files() {
-  return [](const std::string& path) -> std::optional<std::string> {
-    std::ifstream file(path);
-    if (!file) return std::nullopt;
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
+  return [](const std::string& path) { return read_file(path); };
 }
 
 }  // namespace tunewright
@@ -286,6 +291,19 @@ TUNEWRIGHT_INLINE std::vector<int> allowed_processors() {
     return processors;
   }
   return {0};
+}
+
+TUNEWRIGHT_INLINE cpu_set_t cpu_set_of(std::span<const int> processors) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int processor : processors) CPU_SET(static_cast<std::size_t>(processor), &set);
+  return set;
+}
+
+TUNEWRIGHT_INLINE void keep_to(std::span<const int> processors) {
+  if (processors.empty()) return;
+  const cpu_set_t set = cpu_set_of(processors);
+  static_cast<void>(::sched_setaffinity(0, sizeof set, &set));
 }
 
 TUNEWRIGHT_INLINE std::vector<int> one_per_core(const std::vector<int>& allowed, const SystemFiles& files) {

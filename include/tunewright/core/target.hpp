@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -164,6 +165,10 @@ struct Target {
   /// Bytes of one vector register.
   [[nodiscard]] constexpr unsigned vector_bytes() const noexcept {
     return isa == Isa::Avx512 ? 64U : isa == Isa::Avx2 ? 32U : 16U;
+  }
+  /// Elements of `element_bytes` bytes in one vector register.
+  [[nodiscard]] constexpr std::int64_t vector_lanes(std::size_t element_bytes) const noexcept {
+    return static_cast<std::int64_t>(vector_bytes() / element_bytes);
   }
   /// Share of a vector register that an arithmetic unit processes at a time, at most 1.
   [[nodiscard]] constexpr double vector_datapath_share() const noexcept {

@@ -87,7 +87,8 @@ class LineReader {
       offset_ += at_;
       at_ = 0;
       searched = buffer_.size();
-      const std::size_t piece = std::max<std::size_t>(std::size_t{1} << 20, searched);
+      const std::size_t piece = std::max(piece_, searched);
+      piece_ = std::min<std::size_t>(2 * piece_, std::size_t{1} << 20);
       buffer_.resize(searched + piece);
       const ssize_t got = uninterrupted(
           [&] { return ::pread(fd_, buffer_.data() + searched, piece, static_cast<off_t>(offset_ + searched)); });
@@ -104,6 +105,7 @@ class LineReader {
   std::uint64_t offset_;  // of the buffer in the file
   std::string buffer_;
   std::size_t at_ = 0;
+  std::size_t piece_ = std::size_t{1} << 13;  // who wants one line reads little, who wants all reads in large pieces
 };
 
 }  // namespace tunewright::data

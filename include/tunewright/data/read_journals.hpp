@@ -17,6 +17,7 @@
 #include "tunewright/data/measured_tasks.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/features/concept.hpp"
+#include "tunewright/features/extract_in_parts.hpp"
 #include "tunewright/spaces/concept.hpp"
 #include "tunewright/spaces/decode_records.hpp"
 
@@ -81,7 +82,8 @@ template <SearchSpace Space, FeaturizerFor<Space> Featurizer>
     if (decoded.batch.empty()) continue;
     std::vector<config_t<Space>> configs;
     for (const auto& candidate : decoded.batch) configs.push_back(candidate.config);
-    const FeatureBatch x = featurizer.extract(space, measured.task, std::span<const config_t<Space>>(configs));
+    const FeatureBatch x =
+        features::extract_checked(featurizer, space, measured.task, std::span<const config_t<Space>>(configs));
     const std::uint32_t task = names.task_number(read.dataset, measured.task);
     const std::uint32_t target = names.target_number(read.dataset, measured.task.target);
     for (std::size_t p = 0; p < x.programs(); ++p) read.report.undescribed += x.program(p).empty() ? 1U : 0U;

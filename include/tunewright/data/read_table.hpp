@@ -55,6 +55,12 @@ TUNEWRIGHT_INLINE ImportedTable read_table(const std::string& path, TableSource 
   const std::string_view key = read_table_detail::telling_key(text);
   if (key == "Metadata" || key == "Results") return parse_ktt(text, source);
   if (key == "metadata" || key == "results") return parse_t4(text, source);
+  if (key == "input" || key == "i") {
+    throw FormatError("'" + source.file + "' is no Kernel Tuner cache, but a log of TVM's " +
+                      (key == "i" ? "auto_scheduler, which is no table; its programs are read by "
+                                    "data::AutoSchedulerPrograms"
+                                  : "AutoTVM; read it by data::read_autotvm_table"));
+  }
   return parse_kernel_tuner(text, source);
 }
 

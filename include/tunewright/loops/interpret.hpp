@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -130,7 +128,7 @@ TUNEWRIGHT_INLINE void Interpreter::run(const Branch& branch) {
 
 TUNEWRIGHT_INLINE void Interpreter::run(const Loop& loop) {
   active_.push_back(loop.var);
-  const bool threads = loop.kind >= LoopKind::ThreadX && loop.kind <= LoopKind::ThreadZ;
+  const bool threads = schedule::is_thread_index(loop.kind);
   thread_depth_ += threads;
   for (values_[loop.var] = 0; values_[loop.var] < nest_.variables[loop.var].extent; ++values_[loop.var]) run(loop.body);
   thread_depth_ -= threads;

@@ -29,7 +29,8 @@ class CpuLimitCheck {
     bool in_parallel = false;
   };
 
-  CpuLimitCheck(const Target& target, const CpuLimits& limits) : limits_(limits), lanes_(target.vector_bytes() / 4) {}
+  CpuLimitCheck(const Target& target, const CpuLimits& limits)
+      : limits_(limits), lanes_(target.vector_lanes(sizeof(float))) {}
 
   /// The exceeded limit that was found last; empty if none.
   [[nodiscard]] std::string_view exceeded() const noexcept { return exceeded_; }
@@ -136,13 +137,13 @@ class GpuLimitCheck {
       if (!intrinsic->layout_is_known) kernel_.stages_fragments = true;
     }
     if (schedule::is_thread_index(kind)) {
-      const auto place = static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::ThreadX);
-      kernel_.block[place] = std::max(kernel_.block[place], extent);
+      const std::size_t dimension = schedule::dimension_of_index(kind);
+      kernel_.block[dimension] = std::max(kernel_.block[dimension], extent);
       around.reduces_by_threads = around.reduces_by_threads || is_reduction;
-      kernel_.combines_beyond_x = kernel_.combines_beyond_x || (is_reduction && place > 0);
-    } else if (schedule::is_hardware_index(kind)) {
-      const auto place = static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::BlockX);
-      kernel_.grid[place] = std::max(kernel_.grid[place], extent);
+      kernel_.combines_beyond_x = kernel_.combines_beyond_x || (is_reduction && dimension > 0);
+    } else if (schedule::is_block_index(kind)) {
+      const std::size_t dimension = schedule::dimension_of_index(kind);
+      kernel_.grid[dimension] = std::max(kernel_.grid[dimension], extent);
     } else if (kind == LoopKind::VirtualThread) {
       around.virtual_threads = times(around.virtual_threads, extent);
       around.copies = times(around.copies, extent);

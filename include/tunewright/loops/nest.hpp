@@ -8,7 +8,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -60,6 +59,13 @@ struct CopySelector {
 /// pieces of eight matrices, and in the eight swizzled rows whose pieces are exchanged; these begin at its multiples.
 inline constexpr std::int64_t matrix_row_bytes = 16, swizzled_row_bytes = 8 * matrix_row_bytes,
                               swizzle_bytes = 8 * swizzled_row_bytes;
+
+/// Elements between the starts of two rows of `row` elements of a CPU's temporary inside loops. Rows that are a
+/// multiple of 512 bytes apart map to few cache sets and evict each other while a tile walks down a column; padding by
+/// one cache line prevents that.
+[[nodiscard]] constexpr std::int64_t distance_of_rows(std::int64_t row, std::int64_t element_bytes) noexcept {
+  return row * element_bytes % 512 == 0 ? row + 64 / element_bytes : row;
+}
 
 /// Storage for a window of a tensor: `shape` elements in each dimension from `origin` on. Arguments hold the whole
 /// tensor, so their origin is zero. If tiles do not divide, the window may extend beyond the tensor; elements there are
@@ -239,6 +245,9 @@ struct LoopNest {
   [[nodiscard]] program::Range range_of(Var var) const { return {0, variables[var].extent - 1}; }
 };
 
+/// What is wrong with a nest that has no buffer for a tensor which an operator reads.
+[[nodiscard]] std::string no_buffer_text(const program::Operator& reader, TensorId read);
+
 /// Iterations of a loop. Throws `std::invalid_argument` if the nest does not declare its variable with an extent.
 [[nodiscard]] std::int64_t checked_extent(const LoopNest& nest, const Loop& loop);
 
@@ -290,6 +299,11 @@ TUNEWRIGHT_INLINE std::int64_t Buffer::elements() const {
   std::int64_t count = 1;
   for (const std::int64_t extent : physical_shape()) count *= extent;
   return count;
+}
+
+TUNEWRIGHT_INLINE std::string no_buffer_text(const program::Operator& reader, TensorId read) {
+  return "operator '" + reader.name + "' reads tensor " + std::to_string(read) +
+         " which has no buffer; add it to buffer_of";
 }
 
 TUNEWRIGHT_INLINE std::int64_t checked_extent(const LoopNest& nest, const Loop& loop) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"

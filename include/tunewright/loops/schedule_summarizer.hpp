@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/summary/schedule_plan.hpp"

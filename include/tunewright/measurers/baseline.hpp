@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -22,6 +20,7 @@
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/core/host_target.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/loops/nest.hpp"
 
@@ -53,7 +52,7 @@ class CompileTeam {
       try {
         threads_.emplace_back(
             [this, compiler = compilers[t].get(), allowed = std::vector<int>(processors.begin(), processors.end())] {
-              keep_to(allowed);
+              host::keep_to(allowed);  // on others it would disturb measuring
               work(*compiler);
             });
       } catch (const std::system_error&) {
@@ -73,15 +72,6 @@ class CompileTeam {
   void wait_for_all() { threads_.clear(); }
 
  private:
-  static void keep_to(const std::vector<int>& processors) {
-    if (processors.empty()) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int p : processors) CPU_SET(static_cast<std::size_t>(p), &set);
-    // Compiling on other processors disturbs measuring but is not wrong, so a refusal is no error.
-    static_cast<void>(::sched_setaffinity(0, sizeof set, &set));
-  }
-
   void work(Compiler& compiler) {
     for (std::size_t i = next_++; i < nests_.size(); i = next_++) {
       std::optional<Compiled> compiled;

@@ -190,7 +190,7 @@ class Batch {
     for (const int rank : state_.ranks) {
       if (!m_.world->lost(rank)) ranks_.push_back({rank, {}, {}});
     }
-    data_key_ = StableHash().add(stable_hash(task)).add(stable_hash(m_.reference)).value();
+    data_key_ = data_key(task, m_.reference);
     task_key_ = StableHash().add(data_key_).add(task.target.threads).value();
     best_ = &state_.best.try_emplace(best_key(task, m_.protocol), Seconds(0)).first->second;
   }
@@ -207,7 +207,7 @@ class Batch {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
   struct Item {
     std::optional<codegen::Kernel> kernel;
     unsigned losses = 0;
@@ -227,9 +227,9 @@ class Batch {
     });
     const bool has_work = !again_.empty() || next_ < items_.size();
     if (idle->under_way.size() >= m_.ahead || !has_work) {
-      const Clock::time_point start = Clock::now();
+      const SteadyClock::time_point start = SteadyClock::now();
       static_cast<void>(m_.world->wait(Seconds(0.05)));
-      for (Rank& rank : ranks_) rank.silence += Clock::now() - start;
+      for (Rank& rank : ranks_) rank.silence += SteadyClock::now() - start;
       return;
     }
     std::size_t i = 0;
@@ -323,7 +323,7 @@ class Batch {
     again_.push_back(i);
   }
 
-  void finish(std::size_t i, std::variant<Timing, Failure> result) {
+  void finish(std::size_t i, TimingOrFailure result) {
     Outcome& outcome = outcomes_[i];
     outcome.result = std::move(result);
     items_[i].kernel.reset();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "tunewright/core/clock.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/target.hpp"
@@ -107,12 +106,7 @@ template <class Work>
       std::vector<std::jthread> team;
       const auto start = [&](unsigned t) {
         team.emplace_back([&, t] {
-          if (t < processors.size()) {
-            cpu_set_t set;
-            CPU_ZERO(&set);
-            CPU_SET(static_cast<std::size_t>(processors[t]), &set);
-            static_cast<void>(::sched_setaffinity(0, sizeof set, &set));
-          }
+          if (t < processors.size()) host::keep_to(processors.subspan(t, 1));
           const auto now = [] {
             return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
           };
@@ -159,13 +153,12 @@ inline void require(const Target& target, const PeakOptions& options) {
 [[nodiscard]] inline double peak_flops_per_second(const Target& target, const PeakOptions& options = {}) {
   peak::require(target, options);
   static_cast<void>(host_target().with_isa(target.isa));
-  using Clock = std::chrono::steady_clock;
   // The first round powers up the wide vector units; the second tells how many rounds last long enough.
   std::uint64_t rounds = 100'000;
   static_cast<void>(peak::run(target.isa, rounds));
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   static_cast<void>(peak::run(target.isa, rounds));
-  const double each = std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(rounds);
+  const double each = seconds_since(start) / static_cast<double>(rounds);
   rounds = static_cast<std::uint64_t>(std::max(1.0, options.seconds_per_repeat / std::max(each, 1e-12)));
 
   const std::vector<double> seconds =

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -43,6 +42,9 @@ struct ReferenceData {
 /// Determinism: a function of the graph and of all options except `threads`.
 [[nodiscard]] TaskData make_task_data(const Task& task, const ReferenceData& options = {});
 
+/// Identifies the result of `make_task_data`.
+[[nodiscard]] std::uint64_t data_key(const Task& task, const ReferenceData& options);
+
 }  // namespace tunewright::measurers
 
 #if TUNEWRIGHT_DEFINES(sandbox)
@@ -66,6 +68,10 @@ TUNEWRIGHT_INLINE std::uint64_t stable_hash(const ReferenceData& options) {
       .add(options.sampled_flops)
       .add(options.tolerance_factor)
       .value();
+}
+
+TUNEWRIGHT_INLINE std::uint64_t data_key(const Task& task, const ReferenceData& options) {
+  return StableHash().add(stable_hash(task)).add(stable_hash(options)).value();
 }
 
 TUNEWRIGHT_INLINE TaskData make_task_data(const Task& task, const ReferenceData& options) {

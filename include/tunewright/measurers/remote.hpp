@@ -186,13 +186,13 @@ TUNEWRIGHT_INLINE std::string Remote::identity() const {
 
 TUNEWRIGHT_INLINE remote::Conversation& Remote::worker_for(const Task& task) {
   remote::Conversation& worker = connected().worker();
-  const std::uint64_t data_key = StableHash().add(stable_hash(task)).add(stable_hash(reference)).value();
-  const std::uint64_t key = StableHash().add(data_key).add(task.target.threads).value();
+  const std::uint64_t of_data = data_key(task, reference);
+  const std::uint64_t key = StableHash().add(of_data).add(task.target.threads).value();
   if (state->task_key == key) return worker;
   const std::vector<char> data =
       remote::to_bytes(*state->tasks.data_of(task, on_threads(reference, processors.size()), task_cache_bytes));
   state->task_key = 0;  // a worker that refused a task has none
-  worker.set_task({data_key, data.size(), task.target.threads}, data);
+  worker.set_task({of_data, data.size(), task.target.threads}, data);
   state->task_key = key;
   return worker;
 }

@@ -96,7 +96,7 @@ class Sandbox {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
   struct Answer {
     std::optional<Failure> failure;
     sandbox::Reply reply;
@@ -171,7 +171,7 @@ TUNEWRIGHT_INLINE void Sandbox::set_task(std::shared_ptr<const SharedTask> task,
 }
 
 TUNEWRIGHT_INLINE Outcome Sandbox::measure(const codegen::Kernel& kernel, const Protocol& protocol, Seconds best) {
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   Outcome outcome;
   sandbox::Request request;
   request.kind = sandbox::Request::Kind::Measure;
@@ -183,7 +183,7 @@ TUNEWRIGHT_INLINE Outcome Sandbox::measure(const codegen::Kernel& kernel, const 
   } else {
     outcome.result = sandbox::timing_of(repeats_of(answer.reply), answer.reply.calls, answer.reply.stopped);
   }
-  outcome.run_time = Clock::now() - start;
+  outcome.run_time = SteadyClock::now() - start;
   return outcome;
 }
 
@@ -193,7 +193,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<co
   if (rounds == 0 || rounds > Protocol::repeats_limit) {
     throw std::invalid_argument(std::to_string(rounds) + " rounds of interleaved measuring; give 1 to 256");
   }
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   std::vector<Entry> entries(kernels.size());
   keep(kernels, protocol, entries);
   sandbox::Request request;
@@ -205,10 +205,10 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<co
                                                            [](const auto& kernel) { return kernel.native != nullptr; });
   request.settle_seconds = foreign_threads ? 0.03 : 0;
   constexpr unsigned least_rounds = 3;
-  const auto first_round = Clock::now();
+  const auto first_round = SteadyClock::now();
   const Seconds enough(seconds_per_kernel * static_cast<double>(kernels.size()));
   for (unsigned round = 0; round < rounds; ++round) {
-    if (round >= least_rounds && Clock::now() - first_round >= enough) break;
+    if (round >= least_rounds && SteadyClock::now() - first_round >= enough) break;
     for (std::size_t turn = 0; turn < entries.size(); ++turn) {
       Entry& entry = entries[(turn + round) % entries.size()];
       if (entry.failure) continue;
@@ -234,7 +234,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<co
     } else {
       outcomes[i].result = sandbox::timing_of(entries[i].repeats, entries[i].calls, StopReason::Budget);
     }
-    outcomes[i].run_time = (Clock::now() - start) / static_cast<double>(kernels.size());
+    outcomes[i].run_time = (SteadyClock::now() - start) / static_cast<double>(kernels.size());
   }
   return outcomes;
 }

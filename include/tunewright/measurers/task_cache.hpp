@@ -7,7 +7,6 @@
 #include <list>
 #include <memory>
 
-#include "tunewright/core/hash.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/measurers/reference_data.hpp"
 
@@ -22,7 +21,7 @@ class TaskCache {
   /// the total exceeds `limit_bytes`; the last requested data always stay.
   [[nodiscard]] std::shared_ptr<const Data> data_of(const Task& task, const ReferenceData& options,
                                                     std::size_t limit_bytes) {
-    const std::uint64_t key = StableHash().add(stable_hash(task)).add(stable_hash(options)).value();
+    const std::uint64_t key = data_key(task, options);
     auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.key == key; });
     if (known == entries_.end()) {
       entries_.push_front({key, std::make_shared<const Data>(make_task_data(task, options))});

@@ -41,7 +41,6 @@ namespace tunewright::program {
 #if TUNEWRIGHT_DEFINES(program)
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <tuple>
 

@@ -314,13 +314,16 @@ consteval void adaptation() {
       update == Fit::Missing && fit<A, AnyResult, M&, const FeatureBatch&, Labels>(call) == Fit::Good;
   static_assert(!(needs_more && weights),
                 "recipe: slot 'adaptation' does not model AdaptationFor<model>: it needs a ParametricCostModel, and "
-                "the model has no parameters(), as networks have (docs/concepts/adaptations.md)");
+                "the model has no parameters(), as networks have; adaptations::Refit trains any model "
+                "(docs/concepts/adaptations.md)");
   static_assert(!(needs_more && training),
                 "recipe: slot 'adaptation' does not model AdaptationFor<model>: it needs a FineTunableCostModel, and "
-                "the model has no train_from_current, as networks have (docs/concepts/adaptations.md)");
+                "the model has no train_from_current, as networks have; adaptations::Refit trains any model "
+                "(docs/concepts/adaptations.md)");
   static_assert(!(needs_more && heads),
                 "recipe: slot 'adaptation' does not model AdaptationFor<model>: it needs a MultiHeadCostModel, and "
-                "the model has no fit_heads and predict_head (docs/concepts/adaptations.md)");
+                "the model has no fit_heads and predict_head; adaptations::Refit trains any model "
+                "(docs/concepts/adaptations.md)");
   static_assert(!(needs_more && !weights && !training && !heads),
                 "recipe: slot 'adaptation' does not model AdaptationFor<model>: it needs more of the model than a "
                 "CostModel gives; see what its update asks of it (docs/concepts/adaptations.md)");

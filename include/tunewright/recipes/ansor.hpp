@@ -35,8 +35,8 @@ struct Ansor {
   using measurer = Measurer;
 
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
-  /// Up to 10,000 deep trees, stopped when 50 more do not lower the loss; the code judges every second tree, by the root
-  /// mean squared error without weights.
+  /// Up to 10,000 deep trees, stopped when 50 more do not lower the loss; the code judges every second tree, by the
+  /// root mean squared error without weights.
   static void set_model(models::Gbdt& trees) {
     trees.rounds = 10000;
     trees.early_stopping_rounds = 50;

@@ -11,8 +11,8 @@
 namespace tunewright::recipes {
 
 /// `AutoTvmRegression`, or a recipe that derives from it, with a model of earlier measurements: trees taught what
-/// similar tasks, or the same task on other devices, measured. They choose the first batch, and their weight halves with
-/// every 64 trials of the search.
+/// similar tasks, or the same task on other devices, measured. They choose the first batch, and their weight halves
+/// with every 64 trials of the search.
 ///
 ///   Parts<recipes::WithHistory<recipes::AutoTvmRegression<Space, Measurer>>> parts{.space = space};
 ///   parts.model.source.fit(x, y, group);  // of the earlier measurements; Tuner{parts} then searches

@@ -31,13 +31,22 @@ inline constexpr std::array<std::string_view, 11> loop_kind_names{"serial",   "p
   return loop_kind_names[static_cast<std::size_t>(kind)];
 }
 
+/// A block index of a GPU grid.
+[[nodiscard]] constexpr bool is_block_index(LoopKind kind) noexcept {
+  return kind >= LoopKind::BlockX && kind <= LoopKind::BlockZ;
+}
 /// A thread index of a GPU block.
 [[nodiscard]] constexpr bool is_thread_index(LoopKind kind) noexcept {
   return kind >= LoopKind::ThreadX && kind <= LoopKind::ThreadZ;
 }
 /// Whether the loop is a block or thread index of a GPU, which has an extent in a kernel launch.
 [[nodiscard]] constexpr bool is_hardware_index(LoopKind kind) noexcept {
-  return kind >= LoopKind::BlockX && kind <= LoopKind::ThreadZ;
+  return is_block_index(kind) || is_thread_index(kind);
+}
+/// The dimension of a block or thread index: 0 for x, 1 for y, 2 for z.
+[[nodiscard]] constexpr std::size_t dimension_of_index(LoopKind kind) noexcept {
+  return static_cast<std::size_t>(kind) -
+         static_cast<std::size_t>(is_block_index(kind) ? LoopKind::BlockX : LoopKind::ThreadX);
 }
 
 /// The memory of a buffer. `Local` is private to a thread: registers if the code generator can prove that they suffice,

@@ -191,7 +191,10 @@ TUNEWRIGHT_INLINE TensorId ScheduleBuilder::stage(std::string_view name) const {
   for (TensorId id = 0; id < state_.stages.size(); ++id) {
     if (state_.stages[id].op->name == name) return id;
   }
-  throw ScheduleError(ScheduleFault::UnknownStage, "no tensor is called '" + std::string(name) + "'");
+  std::string names;
+  for (const Stage& stage : state_.stages) names += (names.empty() ? "'" : ", '") + stage.op->name + "'";
+  throw ScheduleError(ScheduleFault::UnknownStage,
+                      "no tensor is called '" + std::string(name) + "'; there are " + names);
 }
 
 TUNEWRIGHT_INLINE std::vector<IterId> ScheduleBuilder::split(TensorId stage, IterId iter,

@@ -18,6 +18,7 @@
 
 #include "tunewright/core/parallel.hpp"
 #include "tunewright/core/reason_counts.hpp"
+#include "tunewright/features/extract_in_parts.hpp"
 #include "tunewright/recipe.hpp"
 #include "tunewright/samplers/concept.hpp"
 #include "tunewright/session/described_rows.hpp"
@@ -96,7 +97,7 @@ class CandidateRanking {
     if constexpr (has_draft) {
       parts_.draft.score(parts_.space, task_, configs, score);
     } else {
-      const FeatureBatch x = parts_.featurizer.extract(parts_.space, task_, configs);
+      const FeatureBatch x = features::extract_checked(parts_.featurizer, parts_.space, task_, configs);
       predict(x, score);
       std::vector<std::uint64_t> keys;
       for (const Config& config : configs) keys.push_back(parts_.space.key(config));

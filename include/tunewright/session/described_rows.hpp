@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
-#include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"

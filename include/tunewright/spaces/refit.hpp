@@ -92,17 +92,17 @@ TUNEWRIGHT_INLINE std::int64_t nearest(std::span<const std::int64_t> sizes, std:
 }
 
 TUNEWRIGHT_INLINE std::int64_t fitted_innermost(const Split& split, std::int64_t wanted, const Target& target) {
-  constexpr double max_waste = 0.125;  // as in `tile_sizes`
   const std::int64_t extent = std::max<std::int64_t>(split.extent, 1);
   const std::int64_t cap = split.max_innermost > 0 ? split.max_innermost : extent;
-  if (wanted <= std::min(cap, extent) && decisions::waste(extent, wanted) <= max_waste) return wanted;
+  if (wanted <= std::min(cap, extent) && decisions::waste(extent, wanted) <= decisions::max_waste) return wanted;
   std::vector<std::int64_t> sizes;
   const std::int64_t width = decisions::lanes(target);
   if (split.inner == schedule::LoopKind::Vectorized && wanted % width == 0) {
     for (std::int64_t size = width; size <= std::min(cap, extent); size += width)
-      if (decisions::waste(extent, size) <= max_waste) sizes.push_back(size);
+      if (decisions::waste(extent, size) <= decisions::max_waste) sizes.push_back(size);
   }
-  if (sizes.empty()) sizes = decisions::tile_sizes(extent, cap, split.inner != schedule::LoopKind::Serial);
+  const bool imperfect = split.inner != schedule::LoopKind::Serial;
+  if (sizes.empty()) sizes = decisions::tile_sizes(extent, cap, imperfect);
   return nearest(sizes, wanted);
 }
 
@@ -112,7 +112,7 @@ TUNEWRIGHT_INLINE void fit(Split& split, const Split& from, const Target& target
   for (std::size_t part = split.factors.size(); part-- > 0;) {
     const std::int64_t wanted = std::max<std::int64_t>(from.factors[part], 1);
     split.factors[part] = part + 1 == split.factors.size() ? fitted_innermost(split, wanted, target)
-                                                           : nearest(decisions::tile_sizes(rest, rest, false), wanted);
+                                                           : nearest(decisions::tile_sizes(rest, rest), wanted);
     rest = program::ceil_div(rest, split.factors[part]);
   }
 }

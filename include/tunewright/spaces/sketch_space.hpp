@@ -50,8 +50,8 @@ class Cache {
 
 /// Limits of draws and mutations; see `SketchSpace`.
 struct Drawing {
-  unsigned max_tries = 24;
-  double min_utilisation = 0.8;
+  unsigned max_tries;
+  double min_utilisation;
 };
 
 /// A sketch with all decisions drawn; empty if no try is feasible.

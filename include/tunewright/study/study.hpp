@@ -157,7 +157,8 @@ class Study {
   /// Runs the registered searches and writes tables and figures of all finished ones of the chosen recipes and
   /// problems, including recipes that are not registered: other programs may add searches to the folder. Returns false
   /// if a run ended with an error. Throws `std::invalid_argument` for chosen names that nobody has, for what chooses
-  /// among searches where there are none, if nothing was chosen to run, and as `check_conditions` does.
+  /// among searches where there are none, if nothing was chosen to run or, by `--report`, to tell of, and as
+  /// `check_conditions` does.
   bool run() {
     // Ahead of the searches: hours of them would end without a report.
     if (finished_)
@@ -183,6 +184,10 @@ class Study {
     // Other processes may have finished searches in the meantime.
     read_finished();
     keep_chosen();
+    if (options_.report_only && results_.searches.empty()) {
+      throw std::invalid_argument("--report: '" + options_.out.string() + "' has no finished search of " + plan_.name +
+                                  " that was chosen; give --out the folder of a run");
+    }
     results_.finalists = SharedLines<Finalists>(options_.out, finalists_files, plan_.name, 1, 1).all();
     if (!options_.reference.empty()) {
       if (!Interrupt::requested() &&

@@ -25,6 +25,19 @@ loops::LoopKind kind_of(const loops::Body& body) {
   return std::get<loops::Loop>(body[0].content).kind;
 }
 
+TEST_CASE("a read of a tensor that the nest does not store is refused") {
+  program::ComputeGraph g;
+  const auto x = g.input("x", {8});
+  const auto y = g.compute("y", {{"i", 8}}, [&](auto i) { return x(i[0]) + 1.0F; });
+  test::NestBuilder b(g);
+  const loops::IndexExpr i = loops::IndexExpr::variable(b.var("i", 8));
+  b.nest.body = {
+      test::NestBuilder::loop(0, loops::LoopKind::Serial, {b.statement(loops::Statement::Kind::Assign, y.id, {i})})};
+  b.nest.buffer_of[x.id] = loops::LoopNest::no_buffer;
+  CHECK_THROWS_WITH_AS(codegen::EmissionPlan(b.nest, Target{}),
+                       doctest::Contains("operator 'y' reads tensor 0 which has no buffer"), codegen::Unsupported);
+}
+
 TEST_CASE("a limit of unrolling holds for full tiles; at the boundary loops stay loops") {
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {10});

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 using namespace tunewright;
 
 TEST_CASE("a virtual clock moves when told, for all of its copies") {
@@ -12,6 +14,12 @@ TEST_CASE("a virtual clock moves when told, for all of its copies") {
   one.advance(Seconds(1.5));
   CHECK(seen_by_a_budget() == Seconds(1.5));
   CHECK(another() == Seconds(0));
+}
+
+TEST_CASE("seconds since a moment grow from 0") {
+  const auto now = std::chrono::steady_clock::now();
+  CHECK(seconds_since(now) >= 0);
+  CHECK(seconds_since(now - std::chrono::minutes(1)) >= 60);
 }
 
 TEST_CASE("the steady clock does not go back") {

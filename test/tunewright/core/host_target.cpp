@@ -2,9 +2,13 @@
 #include "tunewright/core/host_target.hpp"
 
 #include <doctest/doctest.h>
+#include <sched.h>
 
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace tunewright;
@@ -198,6 +202,19 @@ TEST_CASE("lists and sizes") {
   CHECK(host::size_in_bytes("2M\n") == 2097152);
   CHECK(host::size_in_bytes("512") == 512);
   CHECK(host::size_in_bytes("none") == 0);
+}
+
+TEST_CASE("a thread keeps to the processors that it may use, and goes on where it was refused others") {
+  const std::vector<int> allowed = host::allowed_processors();
+  std::thread([&] {
+    host::keep_to(std::vector<int>{});
+    CHECK(host::allowed_processors() == allowed);
+    host::keep_to(std::span(allowed).first(1));
+    CHECK(host::allowed_processors() == std::vector<int>{allowed.front()});
+    host::keep_to(std::vector<int>{CPU_SETSIZE});
+    CHECK(host::allowed_processors() == std::vector<int>{allowed.front()});
+  }).join();
+  CHECK(host::allowed_processors() == allowed);
 }
 
 TEST_CASE("this machine") {

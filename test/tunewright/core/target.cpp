@@ -18,6 +18,13 @@ TEST_CASE("a target of other threads or instructions") {
   CHECK_THROWS_AS((void)host.with_isa(Isa::Neon), std::invalid_argument);
 }
 
+TEST_CASE("a vector register holds as many elements as fit") {
+  const Target avx512{.isa = Isa::Avx512}, neon{.isa = Isa::Neon};
+  CHECK(avx512.vector_lanes(1) == 64);
+  CHECK(avx512.vector_lanes(sizeof(float)) == 16);
+  CHECK(neon.vector_lanes(sizeof(double)) == 2);
+}
+
 TEST_CASE("compute capabilities are read from the architecture") {
   CHECK(Target::compute_capability("sm_70") == 70);
   CHECK(Target::compute_capability("sm_90a") == 90);

@@ -110,6 +110,8 @@ TEST_CASE("the first key tells the format of a file") {
   CHECK(data::read_table(support::data_file("t4_convolution_A100.json"), {.device = "A100"}).report.records == 4);
   CHECK(data::read_table(support::data_file("kernel_tuner_convolution_A100.json.gz")).report.records == 424);
   CHECK_THROWS_WITH_AS((void)data::read_table(support::data_file("bennu_x86_matmul.json")),
-                       Contains("is no Kernel Tuner cache"), FormatError);
+                       Contains("is no Kernel Tuner cache, but a log of TVM's auto_scheduler"), FormatError);
+  CHECK_THROWS_WITH_AS((void)read(R"({"input": ["cuda", "conv2d", []], "result": [[1], 0, 1, 1]})"),
+                       Contains("read it by data::read_autotvm_table"), FormatError);
   CHECK_THROWS_AS((void)data::read_table("/nonexistent"), std::runtime_error);
 }

@@ -270,6 +270,14 @@ TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses wh
     CHECK(output().find("3 records") != std::string::npos);
     CHECK(std::filesystem::file_size(folder.file("exported")) > 100);
   }
+  // A full disk, which the limit stands for, leaves what was exported before.
+  const std::string exported = support::file_text(folder.file("exported"));
+  const std::string npz = TUNEWRIGHT_JOURNAL " export npz " + all + " " + folder.file("exported");
+  CHECK(WEXITSTATUS(std::system(("trap '' XFSZ; ulimit -f 0; " + npz + " > /dev/null 2>&1").c_str())) == 1);
+  CHECK(support::file_text(folder.file("exported")) == exported);
+  CHECK(status("export npz " + all + " /dev/null") == 0);
+  CHECK(status("export npz " + all + " " + folder.path()) == 1);
+  CHECK(output().find("cannot write '" + folder.path() + "'; name a file you may write") != std::string::npos);
   const std::string several = folder.file("several.jsonl");
   write(several, {record_of(a, 10, 1e-3), record_of(toy::task("b", 2), 10, 1e-3)});
   CHECK(status("export t4 " + several + " " + folder.file("exported")) == 2);

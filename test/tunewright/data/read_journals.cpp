@@ -211,6 +211,22 @@ TEST_CASE("files that are missing, unreadable or no journal are named; so is the
   CHECK_THROWS_AS((void)read({folder.path()}), std::runtime_error);
 }
 
+TEST_CASE("a featurizer that leaves a record out is refused: labels would be those of others") {
+  struct LeavesOut : toy::Features {
+    [[nodiscard]] FeatureBatch extract(const toy::Space& space, const Task& task,
+                                       std::span<const toy::Tiles> configs) const {
+      return toy::Features::extract(space, task, configs.subspan(1));
+    }
+  };
+  const support::TemporaryFolder folder;
+  const Task a = toy::task("matmul 64", 64);
+  const std::string path = file_of(folder, "m.jsonl",
+                                   {data::to_line(a), data::to_line(record(a, {1, 1, 1, 1}, 0, 4e-3)),
+                                    data::to_line(record(a, {2, 2, 2, 2}, 1, 2e-3))});
+  CHECK_THROWS_WITH_AS((void)data::read_journals({path}, toy::Space{}, LeavesOut{}),
+                       doctest::Contains("gave 1 programs for 2 configurations"), std::logic_error);
+}
+
 TEST_CASE("a description whose graph cannot be rebuilt leaves its records out") {
   const support::TemporaryFolder folder;
   Task broken = toy::task("broken", 7);

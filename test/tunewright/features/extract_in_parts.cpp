@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "support/toy_space.hpp"
@@ -57,4 +58,34 @@ TEST_CASE("parts on several threads give what one call gives") {
   }
   CHECK(extracted(0, 4).programs() == 0);
   CHECK(extracted(0, 0).columns() == 2);
+}
+
+TEST_CASE("a featurizer that leaves a configuration out, or has other columns than its schema, is refused by name") {
+  struct Wrong {
+    std::size_t left_out = 0, columns = 2;
+    FeatureBatch extract(const toy::Space&, const Task&, std::span<const toy::Tiles> configs) const {
+      FeatureBatch batch(columns);
+      for (std::size_t i = left_out; i < configs.size(); ++i) {
+        batch.append_row();
+        batch.close_program();
+      }
+      return batch;
+    }
+    FeatureSchema schema() const { return {"wrong", 1, {{"a", "", ""}, {"b", "", ""}}}; }
+  };
+  const std::vector<toy::Tiles> configs{{1}, {2}, {3}};
+  const auto extracted = [&](const Wrong& featurizer, unsigned threads) {
+    return features::extract_in_parts(featurizer, toy::Space(), toy::task(), std::span<const toy::Tiles>(configs),
+                                      threads);
+  };
+  CHECK(extracted({}, 2).programs() == 3);
+  CHECK_THROWS_WITH_AS(
+      (void)extracted({.left_out = 1}, 1),
+      "featurizer 'wrong' gave 2 programs for 3 configurations; close_program() once for each, without "
+      "rows if it cannot be described",
+      std::logic_error);
+  CHECK_THROWS_WITH_AS((void)extracted({.columns = 3}, 1),
+                       "featurizer 'wrong' gave rows of 3 columns, and its schema names 2; name each column, in order",
+                       std::logic_error);
+  CHECK_THROWS_AS((void)extracted({.columns = 3}, 3), std::logic_error);
 }

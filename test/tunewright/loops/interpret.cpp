@@ -57,6 +57,22 @@ TEST_CASE("accesses outside a window are errors that name the operator, the tens
   CHECK(message == "operator 'y' reads 'x' outside its window: index 3 of dimension 0 with extent 3 at y.i = 2");
 }
 
+TEST_CASE("a read of a tensor that the nest does not store is an error") {
+  const auto g = matmul(2, 2, 3);
+  loops::LoopNest nest = test::plain_nest(g);
+  nest.buffer_of[0] = loops::LoopNest::no_buffer;
+  std::vector<std::vector<double>> arguments{std::vector<double>(6), std::vector<double>(6), std::vector<double>(4)};
+  CHECK_THROWS_WITH_AS(loops::interpret(nest, arguments),
+                       doctest::Contains("operator 'C' reads tensor 0 which has no buffer; add it to buffer_of"),
+                       loops::InterpretError);
+}
+
+TEST_CASE("rows of temporaries are not a multiple of 512 bytes apart") {
+  CHECK(loops::distance_of_rows(128, 4) == 144);
+  CHECK(loops::distance_of_rows(127, 4) == 127);
+  CHECK(loops::distance_of_rows(64, 8) == 72);
+}
+
 TEST_CASE("guards decide, and reads before writes are found") {
   const auto g = matmul(3, 3, 3);
   test::NestBuilder b(g);

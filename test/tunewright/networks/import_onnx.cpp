@@ -99,6 +99,11 @@ TEST_CASE("what the file leaves open must be given") {
         "give them in options.shapes by input, or in options.dimensions by the name of the extent");
   CHECK(test::refusal([&] { (void)networks::import_onnx(file, {.shapes = {{"id", {1, 5}}}}); }) ==
         "model 'transformer': options.shapes names 'id', which is no input of the file");
+  CHECK(test::refusal([&] { (void)networks::import_onnx(file, {.dimensions = {{"bacth", 1}, {"tokens", 5}}}); }) ==
+        "model 'transformer': extents are left open:\n"
+        "  input 'ids', dimension 0 ('batch')\n  input 'mask', dimension 0 ('batch')\n"
+        "  and options.dimensions names 'bacth', which no input has; is it misspelt?\n"
+        "give them in options.shapes by input, or in options.dimensions by the name of the extent");
   CHECK(test::refusal([&] {
           (void)networks::import_onnx(model_file("images_13"), {.shapes = {{"image", {2, 3, 9, 10}}}});
         }).find("[2, 3, 9, 10] for input 'image', which does not fit") != std::string::npos);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "support/schedule_faults.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -91,7 +92,8 @@ TEST_CASE("stages made on the way have the next numbers") {
 
 TEST_CASE("misuse is refused at the call") {
   ScheduleBuilder s(matmul_relu());
-  CHECK(test::fault_of([&] { (void)s.stage("Z"); }) == "unknown_stage");
+  CHECK(test::refusal([&] { (void)s.stage("Z"); }) ==
+        "unknown_stage: no tensor is called 'Z'; there are 'A', 'B', 'matmul', 'relu'");
   CHECK(test::fault_of([&] { s.split(11, 0, {2}); }) == "unknown_stage");
   CHECK(test::fault_of([&] { s.choose_tile(2, 40, 2); }) == "unknown_iterator");
   CHECK(test::fault_of([&] { s.choose_tile(0, 0, 2); }) == "unknown_stage");

@@ -177,6 +177,7 @@ TEST_CASE("parts of a study come together in one folder, and problems and recipe
   const support::TemporaryFolder some;
   CHECK(run({"--out=" + some.path(), "--recipes=Evolution", "--problems=b"}).measured == 3 * 20);
   CHECK(run({"--out=" + some.path(), "--report"}).measured == 0);
+  CHECK(run({"--out=" + some.path() + "/misspelt", "--report"}).code == 1);
 
   // A reference that nobody knows is refused ahead of the searches.
   const support::TemporaryFolder untouched;

@@ -8,12 +8,10 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "tunewright/codegen/cuda/asynchronous_copies.hpp"
 #include "tunewright/codegen/cuda/fragment_emitter.hpp"
 #include "tunewright/codegen/cuda/lane_plan.hpp"
 #include "tunewright/codegen/cuda/reduction_emitter.hpp"
@@ -36,11 +34,10 @@ class KernelEmitter {
     emit(kernel_.body, 0);
     const std::string inside = out_.take();
     for (const loops::Loop* loop : kernel_.bound) {
-      static constexpr const char* indices[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
-                                                "threadIdx.x", "threadIdx.y", "threadIdx.z"};
       if (!context_.index.uses(loop->var)) continue;
-      const auto index = static_cast<std::size_t>(loop->kind) - static_cast<std::size_t>(LoopKind::BlockX);
-      out_.line("const int " + context_.variables[loop->var] + " = (int)" + indices[index] + ";  // below " +
+      const std::string index = schedule::is_thread_index(loop->kind) ? "threadIdx." : "blockIdx.";
+      out_.line("const int " + context_.variables[loop->var] + " = (int)" + index +
+                "xyz"[schedule::dimension_of_index(loop->kind)] + ";  // below " +
                 std::to_string(nest_.variables[loop->var].extent));
     }
     return out_.take() + inside;
@@ -219,26 +216,8 @@ class KernelEmitter {
       statements_.emit_copy(s, plan.lanes, context_.element(s.target, at(0)(store_offset(nest_, s))), scalar, at(0));
       return;
     }
-    std::unordered_map<const ExprNode*, std::string> vectors;
     const Loads decided = decide_once(plan, at(0));
-    for (const LanePlan::VectorLoad& load : plan.loads) {
-      const BufferId id = nest_.buffer_of[load.node->tensor];
-      const CudaType& type = context_.type(nest_.buffers[id].type);
-      const std::string name = context_.names.unique(nest_.buffers[id].name + "_lanes");
-      const std::string word = context_.vector_of(type, plan.lanes);
-      const std::string read = "*reinterpret_cast<const " + word + "*>(&" +
-                               context_.element(id, at(0)(load_offset(nest_, s, *load.node))) + ")";
-      if (load.conditions.empty()) {
-        out_.line("const " + word + " " + name + " = " + read + ";");
-      } else {
-        std::string when;
-        for (const auto& [condition, wanted] : load.conditions)
-          when += (when.empty() ? "" : " && ") + std::string(wanted ? "" : "!") + decided.at(condition);
-        out_.line(word + " " + name + " = {};");
-        out_.line("if (" + when + ") " + name + " = " + read + ";");
-      }
-      vectors.emplace(load.node, name);
-    }
+    const Loads vectors = load_vectors(plan, decided, at(0));
     const CudaType& type = context_.type(nest_.buffers[s.target].type);
     const std::string target = context_.element(s.target, at(0)(store_offset(nest_, s)));
     std::string result;
@@ -273,6 +252,30 @@ class KernelEmitter {
     }
     if (plan.stores)
       out_.line("*reinterpret_cast<" + context_.vector_of(type, plan.lanes) + "*>(&" + target + ") = " + result + ";");
+  }
+  /// Declares variables for the vectors that are loaded; `decided` has their conditions.
+  template <class Substitute>
+  [[nodiscard]] Loads load_vectors(const LanePlan& plan, const Loads& decided, const Substitute& substitute) {
+    Loads vectors;
+    for (const LanePlan::VectorLoad& load : plan.loads) {
+      const BufferId id = nest_.buffer_of[load.node->tensor];
+      const CudaType& type = context_.type(nest_.buffers[id].type);
+      const std::string name = context_.names.unique(nest_.buffers[id].name + "_lanes");
+      const std::string word = context_.vector_of(type, plan.lanes);
+      const std::string read = "*reinterpret_cast<const " + word + "*>(&" +
+                               context_.element(id, substitute(load_offset(nest_, *plan.statement, *load.node))) + ")";
+      if (load.conditions.empty()) {
+        out_.line("const " + word + " " + name + " = " + read + ";");
+      } else {
+        std::string when;
+        for (const auto& [condition, wanted] : load.conditions)
+          when += (when.empty() ? "" : " && ") + std::string(wanted ? "" : "!") + decided.at(condition);
+        out_.line(word + " " + name + " = {};");
+        out_.line("if (" + when + ") " + name + " = " + read + ";");
+      }
+      vectors.emplace(load.node, name);
+    }
+    return vectors;
   }
   /// Declares variables for the conditions of loads, which are equal in all lanes.
   template <class Substitute>

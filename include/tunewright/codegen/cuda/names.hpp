@@ -5,7 +5,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "tunewright/codegen/keywords.hpp"
 #include "tunewright/core/word_list.hpp"

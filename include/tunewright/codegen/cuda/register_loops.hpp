@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <variant>
 
 #include "tunewright/codegen/cuda/loop_visit.hpp"

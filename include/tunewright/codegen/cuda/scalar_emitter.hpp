@@ -156,8 +156,7 @@ class ScalarEmitter {
       if (node.op == Op::Index) places_.try_emplace(&node, substitute(over_loops(context.nest, statement, node.index)));
       if (node.op == Op::Load) {
         if (context.nest.buffer_of.at(node.tensor) == loops::LoopNest::no_buffer)
-          throw Unsupported("operator '" + statement.op->name + "' reads tensor " + std::to_string(node.tensor) +
-                            ", which has no buffer");
+          throw Unsupported(loops::no_buffer_text(*statement.op, node.tensor));
         places_.try_emplace(&node, substitute(load_offset(context.nest, statement, node)));
       }
     });
@@ -421,7 +420,7 @@ class ScalarEmitter {
     }
     if (type(from).emulated && to.scalar == "float32") return value;
     const std::string type_name(to.spelling);
-    if (!program::is_float(from.type) || to.scalar.starts_with("float") || to.emulated)
+    if (!program::is_float(from.type) || to.scalar.starts_with("float"))
       return {"(" + type_name + ")" + value.in(Text::Unary), Text::Unary};
     // The device's conversions to integers saturate; there are none to narrower types. NaN becomes 0, but not from
     // double nor to 64 bits.

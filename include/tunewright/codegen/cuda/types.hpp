@@ -4,14 +4,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 
 #include "tunewright/codegen/statement_plan.hpp"
-#include "tunewright/program/expr.hpp"
+#include "tunewright/program/scalar_type.hpp"
 
 /// Scalar types in CUDA C++.
 namespace tunewright::codegen::cuda {

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/codegen/llvm/loop_chain.hpp"
 #include "tunewright/codegen/llvm/memory_emitter.hpp"
 #include "tunewright/codegen/llvm/statement_emitter.hpp"
 #include "tunewright/loops/tensor_operands.hpp"

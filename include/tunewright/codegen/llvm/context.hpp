@@ -94,14 +94,27 @@ struct EmissionContext {
   [[nodiscard]] Binding start_of(const EmissionPlan::Chunk& chunk) {
     lanes = static_cast<unsigned>(chunk.lanes);
     idle_lanes = static_cast<unsigned>(chunk.lanes - chunk.active);
-    return {lanes > 1 ? Binding::Kind::Lanes : Binding::Kind::Constant, chunk.start, nullptr, false, depth};
+    return lanes > 1 ? lanes_from(chunk.start) : constant(chunk.start);
   }
   void leave_chunk() {
     lanes = 1;
     idle_lanes = 0;
   }
-  /// The binding of a loop variable to its first value.
-  [[nodiscard]] Binding first_value() const { return {Binding::Kind::Constant, 0, nullptr, false, depth}; }
+  /// Bindings of a loop variable: to a number, to a value, to the lanes of a vector from `first` on, or to those of the
+  /// current iteration of a loop over whole vectors.
+  [[nodiscard]] Binding constant(std::int64_t value) const {
+    return {.kind = Binding::Kind::Constant, .constant = value, .depth = depth};
+  }
+  [[nodiscard]] Binding scalar(llvm::Value* value) const {
+    return {.kind = Binding::Kind::Scalar, .value = value, .depth = depth};
+  }
+  [[nodiscard]] Binding lanes_from(std::int64_t first) const {
+    return {.kind = Binding::Kind::Lanes, .constant = first, .depth = depth};
+  }
+  [[nodiscard]] Binding lanes_of_chunk() const {
+    return {.kind = Binding::Kind::Lanes, .chunked = true, .depth = depth};
+  }
+  [[nodiscard]] Binding first_value() const { return constant(0); }
 
   EmissionPlan& plan;
   const loops::LoopNest& nest;

@@ -26,7 +26,7 @@ void for_each_binding(EmissionContext& context, const loops::Loop& loop, const F
     context.leave_chunk();
   } else {
     for (std::int64_t i = from; i < extent; ++i) {
-      binding = {Binding::Kind::Constant, i, nullptr, false, context.depth};
+      binding = context.constant(i);
       f();
     }
   }

@@ -183,44 +183,49 @@ class LoopEmitter {
   void emit_steps(const loops::Loop& loop) {
     const std::int64_t extent = plan_.extent(loop.var), step = plan_.iterations_per_step(loop);
     const std::int64_t in_steps = extent - extent % step;
-    emit_serial(
-        loop.var, builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(in_steps)),
-        [&] {
-          prefetcher_.emit(prefetches_, loop, step);
-          for (std::int64_t i = 0; i < step; ++i) {
-            context_.bindings[loop.var].constant = i;
-            emit_body(loop.body);
-          }
-        },
-        false, step);
+    emit_serial({.var = loop.var, .begin = number(0), .end = number(in_steps), .step = step}, [&] {
+      prefetcher_.emit(prefetches_, loop, step);
+      for (std::int64_t i = 0; i < step; ++i) {
+        context_.bindings[loop.var].constant = i;
+        emit_body(loop.body);
+      }
+    });
     for_each_binding(context_, loop, [&] { emit_body(loop.body); }, in_steps);
   }
 
-  /// A loop that is executed at least once, unless `may_be_empty`, and whose counter proceeds by `step`.
+  /// A loop that is emitted as one.
+  struct SerialLoop {
+    loops::Var var = 0;
+    llvm::Value* begin = nullptr;
+    llvm::Value* end = nullptr;
+    std::int64_t step = 1;      ///< of the counter
+    bool may_be_empty = false;  ///< otherwise it is executed at least once
+  };
+  [[nodiscard]] llvm::Value* number(std::int64_t value) { return builder_.getInt64(static_cast<std::uint64_t>(value)); }
+
   template <class F>
-  void emit_serial(loops::Var var, llvm::Value* begin, llvm::Value* end, const F& emit_inside,
-                   bool may_be_empty = false, std::int64_t step = 1) {
-    llvm::BasicBlock* header = context_.add_block(nest_.variables[var].name);
+  void emit_serial(const SerialLoop& loop, const F& emit_inside) {
+    llvm::BasicBlock* header = context_.add_block(nest_.variables[loop.var].name);
     llvm::BasicBlock* after = context_.add_block("after");
     llvm::BasicBlock* before = builder_.GetInsertBlock();
-    if (may_be_empty) {
-      builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), header, after);
+    if (loop.may_be_empty) {
+      builder_.CreateCondBr(builder_.CreateICmpSLT(loop.begin, loop.end), header, after);
     } else {
       builder_.CreateBr(header);
     }
     const KnownValues known_before = context_.known;
     context_.enter(header);
     llvm::PHINode* counter = builder_.CreatePHI(builder_.getInt64Ty(), 2);
-    counter->addIncoming(begin, before);
-    const Binding saved = context_.bindings[var];
-    context_.bindings[var] = {Binding::Kind::Scalar, 0, counter, false, ++context_.depth};
+    counter->addIncoming(loop.begin, before);
+    const Binding saved = context_.bindings[loop.var];
+    ++context_.depth;
+    context_.bindings[loop.var] = context_.scalar(counter);
     emit_inside();
-    context_.bindings[var] = saved;
+    context_.bindings[loop.var] = saved;
     --context_.depth;
-    llvm::Value* next =
-        builder_.CreateAdd(counter, builder_.getInt64(static_cast<std::uint64_t>(step)), "", true, true);
+    llvm::Value* next = builder_.CreateAdd(counter, number(loop.step), "", true, true);
     counter->addIncoming(next, builder_.GetInsertBlock());
-    builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), header, after);
+    builder_.CreateCondBr(builder_.CreateICmpSLT(next, loop.end), header, after);
     after->moveAfter(builder_.GetInsertBlock());
     context_.enter(after, known_before);
   }
@@ -232,8 +237,8 @@ class LoopEmitter {
     const Binding saved = context_.bindings[loop.var];
     plan_.set_extent(plan_.chunk_variable(), full);
     context_.lanes = static_cast<unsigned>(lanes);
-    context_.bindings[loop.var] = {Binding::Kind::Lanes, 0, nullptr, true, context_.depth};
-    emit_serial(plan_.chunk_variable(), builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(full)),
+    context_.bindings[loop.var] = context_.lanes_of_chunk();
+    emit_serial({.var = plan_.chunk_variable(), .begin = number(0), .end = number(full)},
                 [&] { emit_body(loop.body); });
     for_each_binding(context_, loop, [&] { emit_body(loop.body); }, full * lanes);
     context_.bindings[loop.var] = saved;
@@ -263,9 +268,8 @@ class LoopEmitter {
                                         nest_.name + "." + nest_.variables[loop.var].name);
     llvm::Value* parallel_for = builder_.CreateAlignedLoad(pointer, runtime_, llvm::Align(8));
     auto* call_type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, word, pointer, pointer}, false);
-    llvm::CallInst* call = builder_.CreateCall(
-        call_type, parallel_for,
-        {runtime_, builder_.getInt64(static_cast<std::uint64_t>(plan_.extent(loop.var))), body, context});
+    llvm::CallInst* call =
+        builder_.CreateCall(call_type, parallel_for, {runtime_, number(plan_.extent(loop.var)), body, context});
     tile_registers_.loses_registers(*call);
 
     llvm::BasicBlock* resume = builder_.GetInsertBlock();
@@ -278,7 +282,8 @@ class LoopEmitter {
       *captured[c] = outer[c]->getType()->isPointerTy() ? load_pointer(builder_, slot)
                                                         : builder_.CreateAlignedLoad(word, slot, llvm::Align(8));
     }
-    emit_serial(loop.var, body->getArg(1), body->getArg(2), [&] { emit_body(loop.body); }, true);
+    emit_serial({.var = loop.var, .begin = body->getArg(1), .end = body->getArg(2), .may_be_empty = true},
+                [&] { emit_body(loop.body); });
     finish_function();
     for (std::size_t c = 0; c < captured.size(); ++c) *captured[c] = outer[c];
     context_.pointers = saved_pointers;

@@ -131,7 +131,7 @@ class StatementEmitter : EmissionParts {
   void bind_clamped(loops::Var stand_in, const loops::Guard& guard, bool clamp) {
     const Affine a = values_.affine(guard.value);
     if (a.is_constant() && !clamp) {
-      context_.bindings[stand_in] = {Binding::Kind::Constant, a.constant, nullptr, false, context_.depth};
+      context_.bindings[stand_in] = context_.constant(a.constant);
       return;
     }
     llvm::Value* value = values_.emit(a);
@@ -141,7 +141,7 @@ class StatementEmitter : EmissionParts {
     }
     if (clamp && guard.below)
       value = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, builder_.getInt64(0));
-    context_.bindings[stand_in] = {Binding::Kind::Scalar, 0, value, false, context_.depth};
+    context_.bindings[stand_in] = context_.scalar(value);
   }
 
   void perform(const loops::Statement& s, const StatementConditions& c, bool in_tile) {

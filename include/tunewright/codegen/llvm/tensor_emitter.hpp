@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/codegen/llvm/loop_bindings.hpp"
 #include "tunewright/codegen/llvm/loop_chain.hpp"
 #include "tunewright/codegen/llvm/statement_emitter.hpp"
 #include "tunewright/loops/tensor_operands.hpp"
@@ -89,10 +88,10 @@ class TensorEmitter : EmissionParts {
     const Binding saved_depth = std::exchange(context_.bindings[depth], context_.first_value());
     const Affine at = values_.affine(plan_.of(s).target.offset);
     context_.lanes = static_cast<unsigned>(plan_.extent(loop.var));
-    context_.bindings[loop.var] = {Binding::Kind::Lanes, 0, nullptr, false, context_.depth};
+    context_.bindings[loop.var] = context_.lanes_from(0);
     std::vector<llvm::Value*> rows;
     for (std::int64_t r = 0; r < count; ++r) {
-      context_.bindings[depth] = {Binding::Kind::Constant, r, nullptr, false, context_.depth};
+      context_.bindings[depth] = context_.constant(r);
       rows.push_back(
           numbers_.to_memory(values_.widen(expressions_.evaluate(s, false, {})), nest_.buffers[s.target].type));
     }
@@ -170,7 +169,7 @@ class TensorEmitter : EmissionParts {
     llvm::Value* b = p.stored_by_column ? load_bits_at(columns, words(intrinsic.n))
                                         : interleaved_rows(columns, p.term_distance, intrinsic);
     context_.lanes = static_cast<unsigned>(intrinsic.n);
-    context_.bindings[p.column] = {Binding::Kind::Lanes, 0, nullptr, false, context_.depth};
+    context_.bindings[p.column] = context_.lanes_from(0);
     const Affine at = values_.affine(plan_.of(s).target.offset);
     const auto add = [&](llvm::Value* sum) {
       switch (intrinsic.unit) {

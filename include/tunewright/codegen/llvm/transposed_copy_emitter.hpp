@@ -39,28 +39,22 @@ class TransposedCopyEmitter : EmissionParts {
     const auto lanes = static_cast<unsigned>(lanes_of_float());
     const auto width = static_cast<unsigned>(plan_.extent(along_target));
     const Binding saved_operand = context_.bindings[along_operand], saved_target = context_.bindings[along_target];
-    const auto lanes_from = [&](unsigned start) {
-      return Binding{Binding::Kind::Lanes, start, nullptr, false, context_.depth};
-    };
-    const auto number = [&](unsigned value) {
-      return Binding{Binding::Kind::Constant, value, nullptr, false, context_.depth};
-    };
     context_.lanes = lanes;
-    context_.bindings[along_operand] = lanes_from(0);
+    context_.bindings[along_operand] = context_.lanes_from(0);
     llvm::SmallVector<Rows, 4> squares;
     for (unsigned start = 0; start < width; start += lanes) {
       Rows rows;
       for (unsigned row = 0; row < lanes; ++row) {
-        context_.bindings[along_target] = number(start + row);
+        context_.bindings[along_target] = context_.constant(start + row);
         rows.push_back(values_.widen(expressions_.evaluate(*s, false, {})));
       }
       squares.push_back(transposed(rows));
     }
     const StatementPlan& plan = plan_.of(*s);
     for (unsigned column = 0; column < lanes; ++column) {
-      context_.bindings[along_operand] = number(column);
+      context_.bindings[along_operand] = context_.constant(column);
       for (unsigned square = 0; square < squares.size(); ++square) {
-        context_.bindings[along_target] = lanes_from(square * lanes);
+        context_.bindings[along_target] = context_.lanes_from(square * lanes);
         memory_.store(s->target, values_.affine(plan.target.offset), squares[square][column], nullptr,
                       plan.bypasses_caches);
       }
@@ -75,9 +69,7 @@ class TransposedCopyEmitter : EmissionParts {
   using Rows = llvm::SmallVector<llvm::Value*, 16>;
   static constexpr unsigned block = 4;  ///< lanes of 128 bits, within which most shuffles operate
 
-  [[nodiscard]] std::int64_t lanes_of_float() const {
-    return static_cast<std::int64_t>(context_.target.vector_bytes() / sizeof(float));
-  }
+  [[nodiscard]] std::int64_t lanes_of_float() const { return context_.target.vector_lanes(sizeof(float)); }
 
   [[nodiscard]] bool is_tile(const loops::Statement& s, loops::Var along_operand, loops::Var along_target) const {
     const program::ScalarType type = nest_.buffers[s.target].type;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -147,6 +146,50 @@ TUNEWRIGHT_INLINE bool multiplies_by_warp_groups_alone(const Body& body) {
   return false;
 }
 
+/// The factor `read` of a product, that of the rows if `is_a`, that of the columns otherwise.
+TUNEWRIGHT_INLINE FragmentOperand fragment_operand(const LoopNest& nest, const schedule::TensorIntrinsic& intrinsic,
+                                                   const FragmentWork& work, const program::ExprNode& read, bool is_a) {
+  const auto refuse = [&](const std::string& why) {
+    const std::string name = nest.buffers[nest.buffer_of[read.tensor]].name;
+    throw DeviceFormError("kernel '" + nest.name + "': " + std::string(intrinsic.name) + " cannot read '" + name +
+                          "', " + why);
+  };
+  const Var row = work.loops[0], column = work.loops[1], term = work.loops[2];
+  FragmentOperand o;
+  o.read = &read;
+  o.buffer = nest.buffer_of.at(read.tensor);
+  const IndexExpr offset = load_offset(nest, *work.statement, read);
+  o.first = at_first(nest, offset, work.loops);
+  const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest.buffers[o.buffer].type));
+  if (nest.buffers[o.buffer].scope != Scope::Shared) refuse("which is not in shared memory; cache_read it there");
+  if (intrinsic.by_warp_group()) {
+    const std::int64_t bytes = nest.buffers[o.buffer].swizzled ? swizzled_row_bytes : matrix_row_bytes;
+    const std::optional<CoreMatrices> matrices = core_matrices(nest, offset, is_a ? row : column, term, bytes / size);
+    if (!matrices || !is_multiple_of(o.first, matrix_row_bytes / size))
+      refuse(
+          "which is not in matrices of 8 x 16 bytes, or of swizzled 8 x 128 bytes; arrange its copy so that rows or "
+          "columns and terms are its last two dimensions");
+    o.matrices = *matrices;
+    o.by_columns = matrices->terms_are_neighbours != is_a;
+  } else {
+    const std::optional<std::int64_t> down = stride(offset, is_a ? row : term),
+                                      across = stride(offset, is_a ? term : column);
+    o.by_columns = across != 1;
+    if (!down || !across || (o.by_columns ? *down : *across) != 1) refuse("whose rows and columns are both apart");
+    o.pitch = o.by_columns ? *across : *down;
+    // `ldmatrix` reads rows from multiples of 16 bytes; `wmma.load` from multiples of a thread's part of a fragment:
+    // 32 bytes for fp16, 16 for bf16, 8 for int8 (PTX ISA, section "Matrix Storage for WMMA"). The CUDA C++
+    // Programming Guide requires only multiples of 16 bytes, less than the instruction.
+    const std::int64_t aligned = intrinsic.layout_is_known ? matrix_row_bytes / size : 16;
+    if (o.pitch % aligned != 0 || !is_multiple_of(o.first, aligned))
+      refuse("whose fragments and their rows do not begin at every " + std::to_string(aligned) +
+             "th element; pad the product and its copy");
+  }
+  if (intrinsic.layout_is_known && size == 1 && o.by_columns == is_a)
+    refuse("whose neighbours are not multiplied together; swap the dimensions of its copy");
+  return o;
+}
+
 TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& loop) {
   FragmentWork work;
   const Loop* inner = &loop;
@@ -164,57 +207,16 @@ TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& l
                           std::string(loop.intrinsic->name) + " but does not run over one fragment");
   }
   if (!multiplies) return work;
-  const Var row = work.loops[0], column = work.loops[1], term = work.loops[2];
   const std::optional<schedule::Product> product = schedule::product_of(*work.statement->op);
   if (!product) {
     throw DeviceFormError("kernel '" + nest.name + "': '" + work.statement->op->name + "' is marked for " +
                           std::string(loop.intrinsic->name) + " but is no sum of products of two tensors");
   }
-  const auto refuse = [&](const program::ExprNode& read, const std::string& why) {
-    const std::string name = nest.buffers[nest.buffer_of[read.tensor]].name;
-    throw DeviceFormError("kernel '" + nest.name + "': " + std::string(loop.intrinsic->name) + " cannot read '" + name +
-                          "', " + why);
-  };
-  const auto operand = [&](const program::ExprNode& read, bool is_a) {
-    FragmentOperand o;
-    o.read = &read;
-    o.buffer = nest.buffer_of.at(read.tensor);
-    const IndexExpr offset = load_offset(nest, *work.statement, read);
-    o.first = at_first(nest, offset, work.loops);
-    const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest.buffers[o.buffer].type));
-    if (nest.buffers[o.buffer].scope != Scope::Shared)
-      refuse(read, "which is not in shared memory; cache_read it there");
-    if (loop.intrinsic->by_warp_group()) {
-      const std::int64_t bytes = nest.buffers[o.buffer].swizzled ? swizzled_row_bytes : matrix_row_bytes;
-      const std::optional<CoreMatrices> matrices = core_matrices(nest, offset, is_a ? row : column, term, bytes / size);
-      if (!matrices || !is_multiple_of(o.first, matrix_row_bytes / size))
-        refuse(read,
-               "which is not in matrices of 8 x 16 bytes, or of swizzled 8 x 128 bytes; arrange its copy so that rows "
-               "or columns and terms are its last two dimensions");
-      o.matrices = *matrices;
-      o.by_columns = matrices->terms_are_neighbours != is_a;
-    } else {
-      const std::optional<std::int64_t> down = stride(offset, is_a ? row : term),
-                                        across = stride(offset, is_a ? term : column);
-      o.by_columns = across != 1;
-      if (!down || !across || (o.by_columns ? *down : *across) != 1)
-        refuse(read, "whose rows and columns are both apart");
-      o.pitch = o.by_columns ? *across : *down;
-      // `ldmatrix` reads rows from multiples of 16 bytes; `wmma.load` from multiples of a thread's part of a fragment:
-      // 32 bytes for fp16, 16 for bf16, 8 for int8 (PTX ISA, section "Matrix Storage for WMMA"). The CUDA C++
-      // Programming Guide requires only multiples of 16 bytes, less than the instruction.
-      const std::int64_t aligned = loop.intrinsic->layout_is_known ? matrix_row_bytes / size : 16;
-      if (o.pitch % aligned != 0 || !is_multiple_of(o.first, aligned))
-        refuse(read, "whose fragments and their rows do not begin at every " + std::to_string(aligned) +
-                         "th element; pad the product and its copy");
-    }
-    if (loop.intrinsic->layout_is_known && size == 1 && o.by_columns == is_a)
-      refuse(read, "whose neighbours are not multiplied together; swap the dimensions of its copy");
-    return o;
-  };
-  const bool first_has_rows = load_offset(nest, *work.statement, *product->first).uses(row);
-  work.a = operand(first_has_rows ? *product->first : *product->second, true);
-  work.b = operand(first_has_rows ? *product->second : *product->first, false);
+  const bool first_has_rows = load_offset(nest, *work.statement, *product->first).uses(work.loops[0]);
+  const program::ExprNode *rows = product->first, *columns = product->second;
+  if (!first_has_rows) std::swap(rows, columns);
+  work.a = fragment_operand(nest, *loop.intrinsic, work, *rows, true);
+  work.b = fragment_operand(nest, *loop.intrinsic, work, *columns, false);
   return work;
 }
 

@@ -105,14 +105,13 @@ TUNEWRIGHT_INLINE void KernelReader::refuse(const Loop& loop, const std::string&
 
 TUNEWRIGHT_INLINE void KernelReader::bind(const Loop& loop) {
   const bool thread = schedule::is_thread_index(loop.kind);
-  const std::size_t place =
-      static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(thread ? LoopKind::ThreadX : LoopKind::BlockX);
-  std::optional<Var>& index = (thread ? kernel_.thread_index : kernel_.block_index)[place];
+  const std::size_t dimension = schedule::dimension_of_index(loop.kind);
+  std::optional<Var>& index = (thread ? kernel_.thread_index : kernel_.block_index)[dimension];
   if (index) refuse(loop, "bound to " + std::string(name(loop.kind)) + " as is one around it");
   const bool is_inside = !thread && !kernel_.bound.empty() && schedule::is_thread_index(kernel_.bound.back()->kind);
   if (is_inside) refuse(loop, "over blocks inside of threads");
   index = loop.var;
-  (thread ? kernel_.block : kernel_.grid)[place] = checked_extent(nest_, loop);
+  (thread ? kernel_.block : kernel_.grid)[dimension] = checked_extent(nest_, loop);
   kernel_.bound.push_back(&loop);
 }
 

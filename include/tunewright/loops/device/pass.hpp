@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -33,10 +32,6 @@ struct ThreadIndices {
   };
   std::array<Index, 3> x_y_z{};
 
-  /// Index of a kind of loop in `x_y_z`.
-  [[nodiscard]] static std::size_t place(LoopKind kind) noexcept {
-    return static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::ThreadX);
-  }
   [[nodiscard]] bool any_used_by(const IndexExpr& e) const;
   [[nodiscard]] bool any_used_by(const std::vector<Guard>& guards) const {
     return std::any_of(guards.begin(), guards.end(), [&](const Guard& g) { return any_used_by(g.value); });

@@ -57,7 +57,8 @@ class ReductionsByThreads {
     return std::any_of(body.begin(), body.end(), [&](const Node& node) {
       if (const auto* loop = std::get_if<Loop>(&node.content)) {
         Indices inside = over;
-        if (loop->reduction && schedule::is_thread_index(loop->kind)) inside[ThreadIndices::place(loop->kind)] = true;
+        if (loop->reduction && schedule::is_thread_index(loop->kind))
+          inside[schedule::dimension_of_index(loop->kind)] = true;
         return find_update(loop->body, target, inside, found);
       }
       if (const auto* branch = std::get_if<Branch>(&node.content)) {

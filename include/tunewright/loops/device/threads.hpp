@@ -30,7 +30,7 @@ class ThreadBody {
   void run(Body& body) {
     visit_nodes<Loop>(body, [this](const Loop& loop) {
       if (!schedule::is_thread_index(loop.kind)) return;
-      ThreadIndices::Index& index = threads_.x_y_z[ThreadIndices::place(loop.kind)];
+      ThreadIndices::Index& index = threads_.x_y_z[schedule::dimension_of_index(loop.kind)];
       const std::int64_t extent = nest_.variables[loop.var].extent;
       if (extent > index.extent) index = {loop.var, extent};
     });
@@ -49,7 +49,7 @@ class ThreadBody {
     for (const Node& node : body) {
       if (const auto* loop = std::get_if<Loop>(&node.content)) {
         Bound inside = bound;
-        if (schedule::is_thread_index(loop->kind)) inside[ThreadIndices::place(loop->kind)] = true;
+        if (schedule::is_thread_index(loop->kind)) inside[schedule::dimension_of_index(loop->kind)] = true;
         find_privates(loop->body, inside);
       } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
         find_privates(branch->then, bound);
@@ -116,7 +116,7 @@ class ThreadBody {
       result.push_back(std::move(loop));
       return result;
     }
-    const std::size_t place = ThreadIndices::place(loop.kind);
+    const std::size_t place = schedule::dimension_of_index(loop.kind);
     if (bound[place])
       refuse(quoted(nest_, loop.var) + " is bound to " + std::string(name(loop.kind)) + " as is one around it");
     bound[place] = true;

@@ -99,15 +99,14 @@ class StorageLayout : Pass {
     return scope;
   }
 
-  /// Rows that are a multiple of 512 bytes apart map to few cache sets and evict each other while a tile walks down a
-  /// column; padding by one cache line prevents that.
+  /// See `distance_of_rows`.
   void keep_rows_apart() {
     for (Buffer& buffer : nest_.buffers) {
       const auto element = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
       if (buffer.role != BufferRole::Temporary || !buffer.packing.empty() || buffer.shape.size() < 2) continue;
       if (state_.stages[buffer.tensor].location.kind != Location::Kind::At) continue;
       if (buffer.scope == Scope::Shared || is_in_kernel(buffer.tensor)) continue;  // those have banks, not sets
-      if (buffer.shape.back() * element % 512 == 0) buffer.shape.back() += 64 / element;
+      buffer.shape.back() = distance_of_rows(buffer.shape.back(), element);
     }
   }
 

@@ -196,9 +196,8 @@ TUNEWRIGHT_INLINE void SummaryBuffers::keep_rows_apart(TensorId id) {
   const BufferSummary& b = buffer_of(id);
   if (b.role != loops::BufferRole::Temporary || b.is_packed() || b.shape.size() < 2) return;
   if (b.scope == loops::Scope::Shared || work_[id].is_inside(LoopKind::BlockX, LoopKind::ThreadZ)) return;
-  const auto element = static_cast<std::int64_t>(b.element_bytes);
   std::int64_t& row = work_[id].reached[b.shape.size() - 1];
-  if (row * element % 512 == 0) row += 64 / element;
+  row = loops::distance_of_rows(row, static_cast<std::int64_t>(b.element_bytes));
 }
 
 TUNEWRIGHT_INLINE bool SummaryBuffers::pipeline(const schedule::Pipeline& s) {

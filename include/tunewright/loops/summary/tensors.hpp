@@ -2,8 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <iterator>
 #include <vector>
 
 #include "tunewright/detail/config.hpp"

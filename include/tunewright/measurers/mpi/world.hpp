@@ -154,7 +154,6 @@ class World {
 #include <cerrno>
 #include <cstdio>
 #include <stdexcept>
-#include <utility>
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/host_target.hpp"

@@ -75,7 +75,6 @@ class DeviceProgram {
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "tunewright/measurers/sandbox/serve_requests.hpp"
 

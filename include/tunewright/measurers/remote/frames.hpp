@@ -70,9 +70,9 @@ class FrameStream final : public FrameCarrier {
   [[nodiscard]] Frame receive(Seconds timeout = for_ever) override;
 
  private:
-  using Clock = std::chrono::steady_clock;
-  void wait(int fd, short events, Clock::time_point start, Seconds timeout) const;
-  void read_exactly(std::span<char> into, Clock::time_point start, Seconds timeout, bool frame_begun);
+  using SteadyClock = std::chrono::steady_clock;
+  void wait(int fd, short events, SteadyClock::time_point start, Seconds timeout) const;
+  void read_exactly(std::span<char> into, SteadyClock::time_point start, Seconds timeout, bool frame_begun);
 
   int in_, out_;
   std::size_t receive_limit_;
@@ -113,11 +113,11 @@ static_assert(sizeof(Header) == 12);
 }
 }  // namespace frames
 
-TUNEWRIGHT_INLINE void FrameStream::wait(int fd, short events, Clock::time_point start, Seconds timeout) const {
+TUNEWRIGHT_INLINE void FrameStream::wait(int fd, short events, SteadyClock::time_point start, Seconds timeout) const {
   for (;;) {
     int wait_ms = -1;
     if (timeout.count() >= 0) {
-      const double left = Seconds(timeout - (Clock::now() - start)).count();
+      const double left = Seconds(timeout - (SteadyClock::now() - start)).count();
       wait_ms = static_cast<int>(std::clamp(left * 1e3 + 1, 0.0, 1e9));
       if (left <= 0) wait_ms = 0;
     }
@@ -138,7 +138,7 @@ TUNEWRIGHT_INLINE void FrameStream::send(FrameKind kind, std::span<const char> p
   std::vector<char> bytes(sizeof header + payload.size());
   std::memcpy(bytes.data(), &header, sizeof header);
   std::copy(payload.begin(), payload.end(), bytes.begin() + sizeof header);
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   for (std::size_t done = 0; done < bytes.size();) {
     wait(out_, POLLOUT, start, timeout);
     // Prevents SIGPIPE on sockets, and blocking beyond the timeout.
@@ -151,7 +151,7 @@ TUNEWRIGHT_INLINE void FrameStream::send(FrameKind kind, std::span<const char> p
   }
 }
 
-TUNEWRIGHT_INLINE void FrameStream::read_exactly(std::span<char> into, Clock::time_point start, Seconds timeout,
+TUNEWRIGHT_INLINE void FrameStream::read_exactly(std::span<char> into, SteadyClock::time_point start, Seconds timeout,
                                                  bool frame_begun) {
   for (std::size_t done = 0; done < into.size();) {
     wait(in_, POLLIN, start, timeout);
@@ -167,7 +167,7 @@ TUNEWRIGHT_INLINE void FrameStream::read_exactly(std::span<char> into, Clock::ti
 }
 
 TUNEWRIGHT_INLINE Frame FrameStream::receive(Seconds timeout) {
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   frames::Header header;
   std::array<char, sizeof header> bytes;
   read_exactly(bytes, start, timeout, false);

@@ -82,8 +82,6 @@ inline constexpr std::size_t request_limit_bytes = std::size_t{64} << 20;
 /// Bytes of data in one `TaskPart`.
 inline constexpr std::size_t task_part_bytes = std::size_t{1} << 20;
 
-inline constexpr std::size_t scalar_type_count = static_cast<std::size_t>(program::ScalarType::UInt8) + 1;
-
 /// An enumeration; its values must be below `count`.
 template <class Archive, class Enum>
 void known_enum(Archive& archive, Enum& value, std::size_t count, const char* what) {
@@ -134,7 +132,7 @@ template <class Archive, class T>
   requires std::is_same_v<std::remove_const_t<T>, codegen::KernelBuffer>
 void fields(Archive& a, T& b) {
   a(b.layout.name, b.layout.tensor);
-  known_enum(a, b.layout.type, scalar_type_count, "type of elements");
+  known_enum(a, b.layout.type, program::scalar_type_count, "type of elements");
   known_enum(a, b.layout.role, 4, "role of a buffer");
   a(b.layout.shape, b.layout.packing);
 }
@@ -142,14 +140,14 @@ template <class Archive, class T>
   requires std::is_same_v<std::remove_const_t<T>, TensorContents>
 void fields(Archive& a, T& t) {
   a(t.tensor, t.name);
-  known_enum(a, t.type, scalar_type_count, "type of elements");
+  known_enum(a, t.type, program::scalar_type_count, "type of elements");
   a(t.shape, t.bytes);
 }
 template <class Archive, class T>
   requires std::is_same_v<std::remove_const_t<T>, ExpectedOutput>
 void fields(Archive& a, T& o) {
   a(o.tensor, o.name);
-  known_enum(a, o.type, scalar_type_count, "type of elements");
+  known_enum(a, o.type, program::scalar_type_count, "type of elements");
   a(o.shape, o.points, o.values, o.relative_tolerance, o.absolute_tolerance);
 }
 template <class Archive, class T>
@@ -317,7 +315,7 @@ TUNEWRIGHT_INLINE void fields(FieldReader& a, MeasureResult& result) {
   double median = 0, deviation = 0;
   std::vector<double> repeats;
   a(median, deviation, timing.calls_per_repeat);
-  known_enum(a, timing.stopped, 5, "reason to stop");
+  known_enum(a, timing.stopped, stop_names.size(), "reason to stop");
   a(repeats);
   if (timing.calls_per_repeat == 0 || repeats.size() > Protocol::repeats_limit) {
     throw ProtocolError("a result of " + std::to_string(repeats.size()) + " repeats of " +

@@ -57,9 +57,7 @@ int serve(int in, int out, const ServeOptions& options = {});
 #include <list>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "tunewright/codegen/object_loader.hpp"
 #include "tunewright/core/host_target.hpp"

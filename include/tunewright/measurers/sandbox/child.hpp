@@ -14,7 +14,6 @@
 #include <exception>
 #include <filesystem>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -106,7 +105,6 @@ class Child {
   /// threads. If two threads share a processor, a barrier between them takes a time slice of the scheduler.
   void spread_threads() const;
 
-  static cpu_set_t set_of(std::span<const int> processors);
   static void allow(pid_t thread, std::span<const int> processors);
 
   static void call(const Bound& bound) { call(bound, bound.runtime); }
@@ -153,6 +151,7 @@ class Child {
 
 #if TUNEWRIGHT_DEFINES(sandbox)
 
+#include "tunewright/core/host_target.hpp"
 #include "tunewright/measurers/sandbox/check.hpp"
 #include "tunewright/measurers/sandbox/crash_report.hpp"
 
@@ -248,7 +247,7 @@ TUNEWRIGHT_INLINE void Child::set_task(Mapping mapping, const Request& request) 
 
 TUNEWRIGHT_INLINE void Child::check_processors() const {
   if (processors_.empty()) return;
-  cpu_set_t allowed = set_of(processors_);
+  cpu_set_t allowed = host::cpu_set_of(processors_);
   if (::sched_setaffinity(0, sizeof allowed, &allowed) != 0) {
     CPU_ZERO(&allowed);
   } else if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
@@ -361,15 +360,8 @@ TUNEWRIGHT_INLINE void Child::spread_threads() const {
   }
 }
 
-TUNEWRIGHT_INLINE cpu_set_t Child::set_of(std::span<const int> processors) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int p : processors) CPU_SET(static_cast<std::size_t>(p), &set);
-  return set;
-}
-
 TUNEWRIGHT_INLINE void Child::allow(pid_t thread, std::span<const int> processors) {
-  const cpu_set_t set = set_of(processors);
+  const cpu_set_t set = host::cpu_set_of(processors);
   if (::sched_setaffinity(thread, sizeof set, &set) != 0 && errno != ESRCH) throw_system_error("sched_setaffinity");
 }
 

@@ -194,147 +194,149 @@ class Filter {
   std::vector<sock_filter> code_;
 };
 
+/// Calls that no worker makes.
+inline constexpr long refused_calls[] = {
+    // the network, and calls that circumvent this filter
+    SYS_connect,
+    SYS_bind,
+    SYS_listen,
+    SYS_accept,
+    SYS_accept4,
+    SYS_sendmmsg,
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
+    // other processes; memory outside the limit
+    SYS_execve,
+    SYS_execveat,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_pidfd_open,
+    SYS_pidfd_send_signal,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+    SYS_setsid,
+    SYS_setpgid,
+    SYS_setpriority,
+    SYS_ioprio_set,
+    SYS_sched_setscheduler,
+    SYS_sched_setparam,
+    SYS_sched_setattr,
+    SYS_move_pages,
+    SYS_migrate_pages,
+    SYS_unshare,
+    SYS_setns,
+    SYS_shmget,
+    SYS_shmat,
+    SYS_shmctl,
+    SYS_msgget,
+    SYS_msgctl,
+    SYS_msgsnd,
+    SYS_semget,
+    SYS_semctl,
+    SYS_semop,
+    SYS_userfaultfd,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_setrlimit,
+    // files
+    SYS_truncate,
+    SYS_unlinkat,
+    SYS_renameat2,
+#ifdef SYS_renameat
+    SYS_renameat,
+#endif
+    SYS_linkat,
+    SYS_symlinkat,
+    SYS_mkdirat,
+    SYS_mknodat,
+    SYS_fchmodat,
+    SYS_fchmod,
+    SYS_fchownat,
+    SYS_fchown,
+    SYS_utimensat,
+    SYS_setxattr,
+    SYS_lsetxattr,
+    SYS_fsetxattr,
+    SYS_removexattr,
+    SYS_lremovexattr,
+    SYS_fremovexattr,
+    SYS_fallocate,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_open_by_handle_at,
+    SYS_mq_open,
+    SYS_mq_unlink,
+    // the machine
+    SYS_reboot,
+    SYS_kexec_load,
+#ifdef SYS_kexec_file_load
+    SYS_kexec_file_load,
+#endif
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_clock_adjtime,
+    SYS_adjtimex,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_acct,
+    SYS_quotactl,
+    // numbers, which are the same on all processors, because headers of older systems lack the names
+    428,  // open_tree
+    429,  // move_mount
+    430,  // fsopen
+    431,  // fsconfig
+    432,  // fsmount
+    438,  // pidfd_getfd
+    440,  // process_madvise
+    442,  // mount_setattr
+    447,  // memfd_secret
+    448,  // process_mrelease
+    452,  // fchmodat2
+    463,  // setxattrat
+    466,  // removexattrat
+    467,  // open_tree_attr
+    469,  // file_setattr
+#if defined(__x86_64__)
+    SYS_fork,
+    SYS_vfork,
+    SYS_unlink,
+    SYS_rename,
+    SYS_link,
+    SYS_symlink,
+    SYS_mkdir,
+    SYS_rmdir,
+    SYS_mknod,
+    SYS_chmod,
+    SYS_chown,
+    SYS_lchown,
+    SYS_utime,
+    SYS_utimes,
+    SYS_futimesat,
+    SYS_iopl,
+    SYS_ioperm,
+    SYS_modify_ldt,
+#endif
+};
+
 [[nodiscard]] inline std::vector<sock_filter> filter_for(std::uint32_t process, bool runs_kernels) {
   Filter filter;
   if (runs_kernels) {
     for (const long call : {SYS_socketpair, SYS_sendto, SYS_memfd_create})
       filter.refuse(static_cast<std::uint32_t>(call));
   }
-  for (const long call : {
-           // the network, and calls that circumvent this filter
-           SYS_connect,
-           SYS_bind,
-           SYS_listen,
-           SYS_accept,
-           SYS_accept4,
-           SYS_sendmmsg,
-           SYS_io_uring_setup,
-           SYS_io_uring_enter,
-           SYS_io_uring_register,
-           // other processes; memory outside the limit
-           SYS_execve,
-           SYS_execveat,
-           SYS_ptrace,
-           SYS_process_vm_readv,
-           SYS_process_vm_writev,
-           SYS_pidfd_open,
-           SYS_pidfd_send_signal,
-           SYS_rt_sigqueueinfo,
-           SYS_rt_tgsigqueueinfo,
-           SYS_setsid,
-           SYS_setpgid,
-           SYS_setpriority,
-           SYS_ioprio_set,
-           SYS_sched_setscheduler,
-           SYS_sched_setparam,
-           SYS_sched_setattr,
-           SYS_move_pages,
-           SYS_migrate_pages,
-           SYS_unshare,
-           SYS_setns,
-           SYS_shmget,
-           SYS_shmat,
-           SYS_shmctl,
-           SYS_msgget,
-           SYS_msgctl,
-           SYS_msgsnd,
-           SYS_semget,
-           SYS_semctl,
-           SYS_semop,
-           SYS_userfaultfd,
-           SYS_bpf,
-           SYS_perf_event_open,
-           SYS_keyctl,
-           SYS_add_key,
-           SYS_request_key,
-           SYS_setrlimit,
-           // files
-           SYS_truncate,
-           SYS_unlinkat,
-           SYS_renameat2,
-#ifdef SYS_renameat
-           SYS_renameat,
-#endif
-           SYS_linkat,
-           SYS_symlinkat,
-           SYS_mkdirat,
-           SYS_mknodat,
-           SYS_fchmodat,
-           SYS_fchmod,
-           SYS_fchownat,
-           SYS_fchown,
-           SYS_utimensat,
-           SYS_setxattr,
-           SYS_lsetxattr,
-           SYS_fsetxattr,
-           SYS_removexattr,
-           SYS_lremovexattr,
-           SYS_fremovexattr,
-           SYS_fallocate,
-           SYS_mount,
-           SYS_umount2,
-           SYS_pivot_root,
-           SYS_chroot,
-           SYS_open_by_handle_at,
-           SYS_mq_open,
-           SYS_mq_unlink,
-           // the machine
-           SYS_reboot,
-           SYS_kexec_load,
-#ifdef SYS_kexec_file_load
-           SYS_kexec_file_load,
-#endif
-           SYS_init_module,
-           SYS_finit_module,
-           SYS_delete_module,
-           SYS_swapon,
-           SYS_swapoff,
-           SYS_settimeofday,
-           SYS_clock_settime,
-           SYS_clock_adjtime,
-           SYS_adjtimex,
-           SYS_sethostname,
-           SYS_setdomainname,
-           SYS_acct,
-           SYS_quotactl,
-           // numbers, which are the same on all processors, because headers of older systems lack the names
-           428,  // open_tree
-           429,  // move_mount
-           430,  // fsopen
-           431,  // fsconfig
-           432,  // fsmount
-           438,  // pidfd_getfd
-           440,  // process_madvise
-           442,  // mount_setattr
-           447,  // memfd_secret
-           448,  // process_mrelease
-           452,  // fchmodat2
-           463,  // setxattrat
-           466,  // removexattrat
-           467,  // open_tree_attr
-           469,  // file_setattr
-#if defined(__x86_64__)
-           SYS_fork,
-           SYS_vfork,
-           SYS_unlink,
-           SYS_rename,
-           SYS_link,
-           SYS_symlink,
-           SYS_mkdir,
-           SYS_rmdir,
-           SYS_mknod,
-           SYS_chmod,
-           SYS_chown,
-           SYS_lchown,
-           SYS_utime,
-           SYS_utimes,
-           SYS_futimesat,
-           SYS_iopl,
-           SYS_ioperm,
-           SYS_modify_ldt,
-#endif
-       })
-    filter.refuse(static_cast<std::uint32_t>(call));
+  for (const long call : refused_calls) filter.refuse(static_cast<std::uint32_t>(call));
   filter.hide(SYS_clone3);
   filter.hide(SYS_openat2);
   filter.hide(SYS_tkill);  // reaches any thread of the system; libraries use tgkill

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/core/clock.hpp"
 #include "tunewright/detail/config.hpp"
 
 namespace tunewright::measurers::sandbox {
@@ -44,7 +45,7 @@ class PartialCall {
   /// Calls `kernel(runtime)` and times it.
   template <class Kernel>
   [[nodiscard]] PartialTime time(const Kernel& kernel) {
-    start_ = Clock::now();
+    start_ = SteadyClock::now();
     in_loops_ = estimated_ = 0;
     complete_ = true;
     kernel(&runtime_);
@@ -53,21 +54,18 @@ class PartialCall {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
   using Body = void (*)(void* context, std::int64_t begin, std::int64_t end);
   struct Loop {
     Body body = nullptr;
     void* context = nullptr;
-    Clock::time_point deadline{};
+    SteadyClock::time_point deadline{};
     double promising = 0;  ///< limit for this loop
     std::atomic<double> estimated{0};
     std::atomic<bool> complete{true};
   };
   static constexpr std::int64_t most_pieces = 8;  ///< per part, or a few more: how often a thread reads the clock
 
-  static double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  }
   static void parallel_for(const codegen::tunewright_runtime* self, std::int64_t count, Body body, void* context) {
     static_cast<PartialCall*>(self->state)->run(count, body, context);
   }
@@ -78,7 +76,7 @@ class PartialCall {
   const codegen::tunewright_runtime& whole_;
   const codegen::tunewright_runtime runtime_{&PartialCall::parallel_for, this};
   double budget_, promising_;
-  Clock::time_point start_{};
+  SteadyClock::time_point start_{};
   double in_loops_ = 0;   // seconds in loops of this call
   double estimated_ = 0;  // estimated seconds of the complete loops of this call
   bool complete_ = true;
@@ -91,13 +89,13 @@ class PartialCall {
 namespace tunewright::measurers::sandbox {
 
 TUNEWRIGHT_INLINE void PartialCall::run(std::int64_t count, Body body, void* context) {
-  const Clock::time_point begin = Clock::now();
+  const SteadyClock::time_point begin = SteadyClock::now();
   const double left = budget_ - std::chrono::duration<double>(begin - start_).count();
   const std::chrono::duration<double> granted(std::max(left / 2, budget_ / 16));
   const double before = seconds_since(start_) - in_loops_ + estimated_;
   Loop loop{.body = body,
             .context = context,
-            .deadline = begin + std::chrono::duration_cast<Clock::duration>(granted),
+            .deadline = begin + std::chrono::duration_cast<SteadyClock::duration>(granted),
             .promising = promising_ - before};
   whole_.parallel_for(&whole_, count, &PartialCall::run_part, &loop);
   const double spent = seconds_since(begin);
@@ -109,7 +107,7 @@ TUNEWRIGHT_INLINE void PartialCall::run(std::int64_t count, Body body, void* con
 TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PartialCall::run_part(void* context, std::int64_t begin,
                                                                             std::int64_t end) {
   Loop& loop = *static_cast<Loop*>(context);
-  const Clock::time_point start = Clock::now();
+  const SteadyClock::time_point start = SteadyClock::now();
   const std::int64_t largest = std::max<std::int64_t>(1, (end - begin) / most_pieces);
   double spent = 0, first = 0;
   std::int64_t next = begin;
@@ -120,7 +118,7 @@ TUNEWRIGHT_CALLS_COMPILED_CODE TUNEWRIGHT_INLINE void PartialCall::run_part(void
   for (std::int64_t piece = 1; next < end; piece = std::min(2 * piece, largest)) {
     const std::int64_t until = std::min(next + piece, end);
     loop.body(loop.context, next, until);
-    const Clock::time_point now = Clock::now();
+    const SteadyClock::time_point now = SteadyClock::now();
     spent = std::chrono::duration<double>(now - start).count();
     if (next == begin) first = spent;
     next = until;

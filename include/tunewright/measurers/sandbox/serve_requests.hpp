@@ -8,7 +8,6 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/measurers/sandbox/records.hpp"

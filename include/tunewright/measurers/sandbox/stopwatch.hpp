@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "tunewright/core/clock.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/protocol.hpp"
@@ -29,10 +29,9 @@ template <class Call>
   if constexpr (requires { call.seconds(calls); }) {
     return call.seconds(calls);
   } else {
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     for (unsigned i = 0; i < calls; ++i) call();
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    return seconds_since(start);
   }
 }
 

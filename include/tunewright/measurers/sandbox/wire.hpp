@@ -164,12 +164,12 @@ template <class Record>
 [[nodiscard]] Received receive_record(
     int socket, Record& record, Descriptor* fd = nullptr,
     std::chrono::duration<double> timeout = std::chrono::duration<double>(-1)) noexcept {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
+  using SteadyClock = std::chrono::steady_clock;
+  const auto start = SteadyClock::now();
   for (;;) {
     int wait_ms = -1;
     if (timeout.count() >= 0) {
-      const std::chrono::duration<double> elapsed = Clock::now() - start;
+      const std::chrono::duration<double> elapsed = SteadyClock::now() - start;
       const double left = (timeout - elapsed).count();
       wait_ms = left <= 0 ? 0 : left > 1e6 ? 1'000'000'000 : static_cast<int>(left * 1e3) + 1;
     }

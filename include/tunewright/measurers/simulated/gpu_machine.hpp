@@ -57,14 +57,6 @@ class GpuMachine {
     bool fetches = false;                                    ///< fills shared memory again in each iteration
   };
 
-  static bool is_block(loops::LoopKind kind) {
-    return kind >= loops::LoopKind::BlockX && kind <= loops::LoopKind::BlockZ;
-  }
-  static bool is_thread(loops::LoopKind kind) {
-    return kind >= loops::LoopKind::ThreadX && kind <= loops::LoopKind::ThreadZ;
-  }
-  static bool is_bound(loops::LoopKind kind) { return is_block(kind) || is_thread(kind); }
-
   /// Finds grid and block of the kernel.
   void find_threads(const loops::Node& node) {
     if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
@@ -73,10 +65,9 @@ class GpuMachine {
     const auto* loop = std::get_if<loops::Loop>(&node.content);
     if (loop == nullptr) return;
     const std::int64_t extent = nest_.variables[loop->var].extent;
-    if (is_block(loop->kind)) kernel_.blocks = times(kernel_.blocks, extent);
-    if (is_thread(loop->kind)) {
-      ThreadLoop& own =
-          kernel_.threads[static_cast<std::size_t>(loop->kind) - static_cast<std::size_t>(loops::LoopKind::ThreadX)];
+    if (schedule::is_block_index(loop->kind)) kernel_.blocks = times(kernel_.blocks, extent);
+    if (schedule::is_thread_index(loop->kind)) {
+      ThreadLoop& own = kernel_.threads[schedule::dimension_of_index(loop->kind)];
       if (extent > own.extent) own = {loop->var, extent};
     }
     for (const loops::Node& inner : loop->body) find_threads(inner);
@@ -120,7 +111,7 @@ class GpuMachine {
   [[nodiscard]] std::int64_t product(bool virtual_threads) const {
     std::int64_t iterations = 1;
     for (const OpenLoop& loop : open_) {
-      if (!is_bound(loop.kind) && (loop.kind == loops::LoopKind::VirtualThread) == virtual_threads)
+      if (!schedule::is_hardware_index(loop.kind) && (loop.kind == loops::LoopKind::VirtualThread) == virtual_threads)
         iterations = times(iterations, loop.extent);
     }
     return iterations;
@@ -142,7 +133,8 @@ class GpuMachine {
     for (const bool virtual_threads : {false, true}) {  // virtual threads are interleaved, inside the other loops
       for (const OpenLoop& loop : open_) {
         const bool is_virtual = loop.kind == loops::LoopKind::VirtualThread;
-        if (is_bound(loop.kind) || is_virtual != virtual_threads || (is_virtual && cooperative)) continue;
+        if (schedule::is_hardware_index(loop.kind) || is_virtual != virtual_threads || (is_virtual && cooperative))
+          continue;
         of.loops.push_back(loop);
       }
     }
@@ -210,44 +202,64 @@ class GpuMachine {
     return found;
   }
 
-  /// Adds products of fragments of 16 x 16 elements, or copies of fragments through shared memory. A warp computes one
-  /// at a time; factors are loaded once for all unrolled loops that do not move them. If warp groups execute the
-  /// instructions, `warps` are warp groups and a product is one of their instructions, which reads each factor from
-  /// shared memory once.
+  /// The warps of a block, or its warp groups, that execute a statement on fragments, and how often each does.
+  struct WarpLoops {
+    std::int64_t warps = 1;
+    std::int64_t points = 1;  ///< iterations of all loops
+    std::int64_t tile = 1;    ///< of the unrolled ones
+  };
+
+  static constexpr std::int64_t fragment_elements = 16 * 16, fragment_products = 16 * fragment_elements;
+
   void add_fragments(const loops::Statement& s) {
-    const Access target = store_of(nest_, s);
-    constexpr std::int64_t elements = 16 * 16, registers = 8, words_of_bank_step = 32;
-    std::int64_t points = 1, tile = 1;
+    WarpLoops work;
     for (const OpenLoop& loop : open_) {
-      if (!is_bound(loop.kind)) points = times(points, loop.extent);
-      if (loop.kind == loops::LoopKind::Unrolled) tile = times(tile, loop.extent);
+      if (!schedule::is_hardware_index(loop.kind)) work.points = times(work.points, loop.extent);
+      if (loop.kind == loops::LoopKind::Unrolled) work.tile = times(work.tile, loop.extent);
     }
-    const std::int64_t warps = program::ceil_div(kernel_.block_threads(), kernel_.instructions.threads_together());
-    const auto banks = [&](std::int64_t bytes) {
-      kernel_.banks += times(program::ceil_div(bytes, 4 * words_of_bank_step), prices_.bank_step);
-    };
-    if (s.kind != loops::Statement::Kind::Update) {
-      const std::int64_t taken = times(warps, points);
+    work.warps = program::ceil_div(kernel_.block_threads(), kernel_.instructions.threads_together());
+    if (s.kind == loops::Statement::Kind::Update)
+      add_products(s, work);
+    else
+      add_copies(s, work);
+  }
+
+  void add_banks(std::int64_t bytes) {
+    constexpr std::int64_t words_of_bank_step = 32;
+    kernel_.banks += times(program::ceil_div(bytes, 4 * words_of_bank_step), prices_.bank_step);
+  }
+
+  /// Adds copies of fragments through shared memory.
+  void add_copies(const loops::Statement& s, const WarpLoops& work) {
+    const Access target = store_of(nest_, s);
+    const std::int64_t taken = times(work.warps, work.points);
+    const loops::BodyOperations operations = loops::operations(s);
+    const auto body = static_cast<std::int64_t>(operations.simple_fused() + operations.functions) + 4;
+    kernel_.issue += times(times(taken / warp_size, body), prices_.issue);
+    add_banks(2 * 4 * taken);
+    if (is_memory(target)) {
       const std::int64_t bytes =
           times(taken, static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[target.buffer].type)));
-      const loops::BodyOperations operations = loops::operations(s);
-      const auto body = static_cast<std::int64_t>(operations.simple_fused() + operations.functions) + 4;
-      kernel_.issue += times(times(taken / warp_size, body), prices_.issue);
-      banks(2 * 4 * taken);
-      if (is_memory(target)) {
-        kernel_.transfers += times(program::ceil_div(bytes, 32), prices_.sector);
-        kernel_.requested[target.buffer] += times(kernel_.blocks, bytes);
-        kernel_.latency += prices_.global_latency;
-      }
-      kernel_.latency += prices_.shared_latency;
-      return;
+      kernel_.transfers += times(program::ceil_div(bytes, 32), prices_.sector);
+      kernel_.requested[target.buffer] += times(kernel_.blocks, bytes);
+      kernel_.latency += prices_.global_latency;
     }
+    kernel_.latency += prices_.shared_latency;
+  }
+
+  /// Adds products of fragments of 16 x 16 elements. A warp computes one at a time; factors are loaded once for all
+  /// unrolled loops that do not move them. If warp groups execute the instructions, a product is one of their
+  /// instructions, which reads each factor from shared memory once.
+  void add_products(const loops::Statement& s, const WarpLoops& work) {
+    constexpr std::int64_t registers = 8;
+    const auto [warps, points, tile] = work;
     // Rows are the outermost loop of an instruction.
     const auto rows =
         std::find_if(open_.begin(), open_.end(), [](const OpenLoop& loop) { return loop.instruction != nullptr; });
     const schedule::TensorIntrinsic* of_group =
         rows != open_.end() && rows->instruction->by_warp_group() ? rows->instruction : nullptr;
-    const std::int64_t product_points = of_group == nullptr ? elements * 16 : of_group->m * of_group->n * of_group->k;
+    const std::int64_t product_points =
+        of_group == nullptr ? fragment_products : of_group->m * of_group->n * of_group->k;
     const std::int64_t products = points / product_points;
     std::int64_t operands = 0, size = 1;
     for (const Access& load : loads_of(nest_, s)) {
@@ -260,19 +272,19 @@ class GpuMachine {
       size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[load.buffer].type));
       if (of_group != nullptr) {
         const std::int64_t shared_by_instruction = load.moved_by(rows->var) ? of_group->n : of_group->m;
-        banks(times(times(warps, points / shared_by_instruction), size));
+        add_banks(times(times(warps, points / shared_by_instruction), size));
         continue;
       }
       const std::int64_t fragments = times(warps, products / shared_by);
       kernel_.issue += times(fragments, 2 * prices_.issue);
       const std::int64_t row_bytes = row_elements(nest_.buffers[load.buffer]) * size;
-      banks(times(times(fragments, elements * size), loops::conflicts_of_fragment_rows(row_bytes)));
+      add_banks(times(times(fragments, fragment_elements * size), loops::conflicts_of_fragment_rows(row_bytes)));
       operands += registers * size / 2 * (tile / shared_by);
     }
     // A warp issues a product of fragments as two instructions; each warp of a group issues the group's instruction.
     const std::int64_t issued = of_group == nullptr ? 2 : of_group->threads / warp_size;
     kernel_.issue += times(times(warps, products), issued * prices_.issue);
-    const Ticks product = times(product_points / (elements * 16), tensor_ticks(size, of_group != nullptr));
+    const Ticks product = times(product_points / fragment_products, tensor_ticks(size, of_group != nullptr));
     kernel_.arithmetic += times(times(warps, products), product);
     kernel_.operands = std::max(kernel_.operands, operands);
     kernel_.latency +=
@@ -287,11 +299,10 @@ class GpuMachine {
   /// Time that a multiprocessor needs for one product of fragments: on its tensor cores, for warps or warp groups, or
   /// on its other units if it has none.
   [[nodiscard]] Ticks tensor_ticks(std::int64_t element_bytes, bool of_groups) const {
-    constexpr std::int64_t terms = 16 * 16 * 16;
     const double reached = target_.peak_tensor_gflops * (of_groups ? 1.0 : target_.tensor_peak_share_of_warps());
     const double peak = std::max(reached * (element_bytes < 2 ? 2 : 1), target_.peak_fp32_gflops);
     const double per_cycle = peak * 1e9 / (2.0 * target_.multiprocessors * prices_.frequency_hz);
-    return std::max<Ticks>(terms * prices_.cycle / std::max<std::int64_t>(std::llround(per_cycle), 1), 1);
+    return std::max<Ticks>(fragment_products * prices_.cycle / std::max<std::int64_t>(std::llround(per_cycle), 1), 1);
   }
 
   void add(const loops::Statement& s, std::int64_t unroll_limit) {
@@ -334,7 +345,7 @@ class GpuMachine {
       if (!target.moved_by(of.loops[l].var)) chain = times(chain, of.loops[l].extent);
     }
     for (const OpenLoop& loop : open_) {  // the threads' results are combined in a tree
-      if (!is_thread(loop.kind) || !loop.reduction || !update) continue;
+      if (!schedule::is_thread_index(loop.kind) || !loop.reduction || !update) continue;
       const auto levels = static_cast<std::int64_t>(std::ceil(std::log2(static_cast<double>(loop.extent))));
       kernel_.issue += warps * levels * 2 * prices_.issue;
       wait += levels * prices_.shared_latency + 2 * prices_.barrier;

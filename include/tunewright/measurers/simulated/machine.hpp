@@ -116,8 +116,7 @@ class Machine {
     return loop.kind == loops::LoopKind::Unrolled || loop.kind == loops::LoopKind::Vectorized;
   }
   [[nodiscard]] std::int64_t lanes(loops::BufferId buffer) const {
-    const auto bytes = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[buffer].type));
-    return std::max<std::int64_t>(target_.vector_bytes() / bytes, 1);
+    return target_.vector_lanes(program::size_in_bytes(nest_.buffers[buffer].type));
   }
 
   /// Iterations that one thread runs of the outermost `depth` loops.

@@ -17,7 +17,7 @@ namespace tunewright::networks {
 
 struct OnnxOptions {
   std::map<std::string, std::vector<std::int64_t>> shapes{};  ///< of inputs, by name; required if the file has none
-  std::map<std::string, std::int64_t> dimensions{};           ///< extents by their name in the file
+  std::map<std::string, std::int64_t> dimensions{};           ///< extents by their name in the file; others are ignored
   std::string name{};                                         ///< of the network; by default that of the file's graph
 
   // Limits on time and memory for hostile files.
@@ -65,6 +65,7 @@ namespace onnx {
 #include <set>
 #include <utility>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/networks/onnx/fold_batch_norms.hpp"
 #include "tunewright/networks/onnx/operators/elementwise.hpp"
 #include "tunewright/networks/onnx/operators/images.hpp"
@@ -167,12 +168,15 @@ TUNEWRIGHT_INLINE void Converter::add_inputs() {
     if (!found) refuse("options.shapes names '" + name + "', which is no input of the file");
   }
   std::string unknown;
+  std::set<std::string> unused;
+  for (const auto& [name, extent] : options_.dimensions) unused.insert(name);
   for (const ModelInput& input : model_.inputs) {
     Shape shape;
     const auto given = options_.shapes.find(input.name);
     for (std::size_t d = 0; d < input.shape.size(); ++d) {
       const Dimension& dimension = input.shape[d];
       const auto extent = options_.dimensions.find(dimension.symbol);
+      unused.erase(dimension.symbol);
       if (dimension.extent) {
         shape.push_back(*dimension.extent);
       } else if (given == options_.shapes.end() && extent == options_.dimensions.end()) {
@@ -205,6 +209,8 @@ TUNEWRIGHT_INLINE void Converter::add_inputs() {
     values_[input.name] = Value{shape, type, natural_order(shape.size()), nullptr, tensor};
   }
   if (!unknown.empty()) {
+    for (const std::string& name : unused)
+      unknown += "\n  and options.dimensions names '" + name + "', which no input has; is it misspelt?";
     refuse("extents are left open:" + unknown +
            "\ngive them in options.shapes by input, or in options.dimensions by the name of the extent");
   }
@@ -215,8 +221,8 @@ TUNEWRIGHT_INLINE void Converter::check_new_tensors(const ComputeGraph& graph, T
   for (TensorId id = first; id < graph.size(); ++id) {
     const double bytes = program::bytes(graph.op(id));
     if (bytes > options_.most_tensor_bytes) {
-      refuse(who + ": a tensor of " + std::to_string(bytes) + " bytes is beyond options.most_tensor_bytes, " +
-             std::to_string(options_.most_tensor_bytes) + "; raise it if this is meant");
+      refuse(who + ": a tensor of " + number_text(bytes) + " bytes is beyond options.most_tensor_bytes, " +
+             number_text(options_.most_tensor_bytes) + "; raise it if this is meant");
     }
   }
 }
@@ -382,8 +388,8 @@ TUNEWRIGHT_INLINE ImportedNetwork Converter::finish() {
   for (TensorId id = 0; id < graph_->size(); ++id)
     if (wanted[id] && graph_->op(id).role == program::Role::Input) input_bytes += program::bytes(graph_->op(id));
   if (input_bytes > options_.most_tensor_bytes) {
-    refuse("its inputs, with the rows that they look up, take " + std::to_string(input_bytes) +
-           " bytes, more than options.most_tensor_bytes, " + std::to_string(options_.most_tensor_bytes) +
+    refuse("its inputs, with the rows that they look up, take " + number_text(input_bytes) +
+           " bytes, more than options.most_tensor_bytes, " + number_text(options_.most_tensor_bytes) +
            "; raise it if this is meant");
   }
   auto graph = std::make_shared<ComputeGraph>();

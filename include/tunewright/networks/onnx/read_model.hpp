@@ -49,6 +49,7 @@ namespace tunewright::networks::onnx {
 #include <utility>
 
 #include "tunewright/core/checked_elements.hpp"
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/program/operators/checks.hpp"
 
 namespace tunewright::networks::onnx::detail {
@@ -103,7 +104,7 @@ TUNEWRIGHT_INLINE std::uintmax_t ModelReader::checked_size(const std::filesystem
   const std::uintmax_t bytes = std::filesystem::file_size(file, error);
   if (error || static_cast<double>(bytes) > most_bytes_) {
     refuse("'" + file.string() + "' has " + std::to_string(bytes) + " bytes, more than options.most_file_bytes, " +
-           std::to_string(most_bytes_) + "; raise it if this is meant");
+           number_text(most_bytes_) + "; raise it if this is meant");
   }
   return bytes;
 }
@@ -162,8 +163,8 @@ TUNEWRIGHT_INLINE void ModelReader::read_external(const ::onnx::TensorProto& ten
   }
   // Tensors may share bytes, but without a limit a small file could be read into any amount of memory.
   if (double& read = read_[file]; (read += static_cast<double>(length)) > most_bytes_) {
-    refuse(who + "with this one, tensors of " + std::to_string(read) + " bytes are read from '" + location +
-           "', more than options.most_file_bytes, " + std::to_string(most_bytes_) + "; raise it if this is meant");
+    refuse(who + "with this one, tensors of " + number_text(read) + " bytes are read from '" + location +
+           "', more than options.most_file_bytes, " + number_text(most_bytes_) + "; raise it if this is meant");
   }
   std::ifstream stream(file, std::ios::binary);
   stream.seekg(static_cast<std::streamoff>(offset));

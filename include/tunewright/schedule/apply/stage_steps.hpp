@@ -165,29 +165,22 @@ inline void apply_step(State& state, const PermuteAxes& s) {
   }
 }
 
-inline void apply_step(State& state, const Rfactor& s) {
-  Stage& stage = computed_stage(state, s.stage);
-  live_position(stage, s.iter);
-  if (stage.iterators[s.iter].kind != AxisKind::Reduction) {
-    throw ScheduleError(ScheduleFault::NotReduction,
-                        describe_iterator(stage, s.iter) + " is spatial; rfactor takes a reduction iterator");
-  }
-  const std::shared_ptr<const Operator> op = stage.op;
-  const std::size_t rank = op->rank();
-  std::vector<std::int64_t> extent(stage.iterators.size(), 1);
-  for (std::size_t a = 0; a < op->axes.size(); ++a) extent[a] = op->axes[a].extent;
-  propagate_extents(stage, extent);
-
-  Operator partial;  // [spatial axes.., factored iterator | other reduction iterators..]
-  partial.name = op->name + ".rf";
-  partial.type = op->type;
-  partial.combiner = op->combiner;
-  partial.axes.assign(op->axes.begin(), op->axes.begin() + static_cast<std::ptrdiff_t>(rank));
+/// The operator that computes one partial result of `stage` for each iteration of the reduction iterator `factored`:
+/// [spatial axes.., factored iterator | other reduction iterators..]. `extent` has the extents of all iterators.
+[[nodiscard]] inline Operator partial_results(const Stage& stage, IterId factored,
+                                              const std::vector<std::int64_t>& extent) {
+  const Operator& op = *stage.op;
+  const std::size_t rank = op.rank();
+  Operator partial;
+  partial.name = op.name + ".rf";
+  partial.type = op.type;
+  partial.combiner = op.combiner;
+  partial.axes.assign(op.axes.begin(), op.axes.begin() + static_cast<std::ptrdiff_t>(rank));
   std::vector<IndexExpr> value(stage.iterators.size());
   const auto check_size = [&](std::size_t size, std::size_t most, const char* of_what) {
     if (size <= most) return;
     throw ScheduleError(ScheduleFault::Unsupported,
-                        "rfactor of '" + op->name + "' makes " + std::to_string(size) + of_what + ", and at most " +
+                        "rfactor of '" + op.name + "' makes " + std::to_string(size) + of_what + ", and at most " +
                             std::to_string(most) +
                             " are possible; do not factor again and again what was split and fused");
   };
@@ -199,36 +192,51 @@ inline void apply_step(State& state, const Rfactor& s) {
   for (program::Var a = 0; a < rank; ++a) {
     if (stage.position(a) == stage.order.size()) {
       throw ScheduleError(ScheduleFault::AlreadyScheduled,
-                          "rfactor of '" + op->name + "' must come before its spatial axes are split");
+                          "rfactor of '" + op.name + "' must come before its spatial axes are split");
     }
     value[a] = IndexExpr::variable(a);
   }
   require_plain_loops(stage, rank, "rfactor");
-  add_axis(s.iter, AxisKind::Spatial);
+  add_axis(factored, AxisKind::Spatial);
   for (const IterId iter : stage.order) {
-    if (stage.iterators[iter].kind == AxisKind::Reduction && iter != s.iter) add_axis(iter, AxisKind::Reduction);
+    if (stage.iterators[iter].kind == AxisKind::Reduction && iter != factored) add_axis(iter, AxisKind::Reduction);
   }
   const auto range_of = [&](program::Var v) { return program::Range{0, partial.axes[v].extent - 1}; };
   propagate_values(stage, extent, value, range_of);
   partial.body = program::substitute_indices(
-      op->body, [&](program::Var axis) -> const IndexExpr& { return value[axis]; }, range_of);
+      op.body, [&](program::Var axis) -> const IndexExpr& { return value[axis]; }, range_of);
   // Iterations of a split beyond the end of its parent must contribute the identity: they lie outside the axis, or
   // would be counted twice.
   for (const Relation& relation : stage.relations) {
     const IterId parent = relation.parents[0];
     if (relation.parents.size() > 1 || value[parent].range(range_of).max < extent[parent]) continue;
     partial.body = program::select(program::in_bounds(value[parent], extent[parent]), partial.body,
-                                   program::constant(program::identity(op->combiner, op->type), op->type));
+                                   program::constant(program::identity(op.combiner, op.type), op.type));
   }
   check_size(program::size_of(partial.body), max_body, " terms of an expression");
   check_size(partial.body->levels, max_body_levels, " levels of an expression");
   if (partial.axes.size() == rank + 1) partial.combiner = program::Combiner::None;
+  return partial;
+}
 
-  Operator final_op = *op;
+inline void apply_step(State& state, const Rfactor& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  live_position(stage, s.iter);
+  if (stage.iterators[s.iter].kind != AxisKind::Reduction) {
+    throw ScheduleError(ScheduleFault::NotReduction,
+                        describe_iterator(stage, s.iter) + " is spatial; rfactor takes a reduction iterator");
+  }
+  std::vector<std::int64_t> extent(stage.iterators.size(), 1);
+  for (std::size_t a = 0; a < stage.op->axes.size(); ++a) extent[a] = stage.op->axes[a].extent;
+  propagate_extents(stage, extent);
+  auto partial = std::make_shared<const Operator>(partial_results(stage, s.iter, extent));
+
+  Operator final_op = *stage.op;
+  const std::size_t rank = final_op.rank();
   final_op.axes.resize(rank);
   final_op.axes.push_back({iterator_name(stage, s.iter), extent[s.iter], AxisKind::Reduction});
-  const TensorId rf = add_stage(state, std::make_shared<const Operator>(std::move(partial)), Scope::Local, s.stage);
-  final_op.body = program::load(rf, op->type, identity_indices(rank + 1));
+  const TensorId rf = add_stage(state, std::move(partial), Scope::Local, s.stage);  // `stage` moves in memory
+  final_op.body = program::load(rf, final_op.type, identity_indices(rank + 1));
   Stage& reduced = state.stages[s.stage];
   reduced.op = std::make_shared<const Operator>(std::move(final_op));
   reset_iterators(reduced);

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/schedule/apply/stage_steps.hpp"

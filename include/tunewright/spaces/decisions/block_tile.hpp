@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -80,11 +79,9 @@ struct BlockTile {
 [[nodiscard]] inline std::int64_t warp_of(const Target& target) { return std::max<std::int64_t>(target.warp_size, 1); }
 
 /// Accumulators that a thread may have in a block of `threads` threads: three quarters of its registers; the rest is
-/// for operands and addresses. Limits that the target does not state default to those of recent devices.
+/// for operands and addresses.
 [[nodiscard]] inline std::int64_t max_accumulators(const Target& target, std::int64_t threads) {
-  const std::int64_t a_block = target.registers_per_block == 0 ? 65536 : target.registers_per_block;
-  const std::int64_t a_thread = target.max_registers_per_thread == 0 ? 255 : target.max_registers_per_thread;
-  return std::max<std::int64_t>(std::min(a_thread, a_block / std::max<std::int64_t>(threads, 1)) * 3 / 4, 1);
+  return std::max<std::int64_t>(registers_of_thread(target, std::max<std::int64_t>(threads, 1)) * 3 / 4, 1);
 }
 
 /// Minimum number of threads per block: a warp, unless there is hardly more than that to compute (as in Ansor).
@@ -129,7 +126,7 @@ inline void draw_threads(const BlockTile& tile, const Target& target, Rng& rng) 
     std::iter_swap(order.begin(), std::find(order.begin(), order.end(), tile.axes.back()));
   }
   for (Split* axis : order) {
-    const std::vector<std::int64_t> sizes = tile_sizes(axis->extent, left, false);
+    const std::vector<std::int64_t> sizes = tile_sizes(axis->extent, left);
     const bool last = axis == order.back();
     axis->factors[Threads] = last ? *std::max_element(sizes.begin(), sizes.end()) : pick(sizes, rng);
     left /= axis->factors[Threads];
@@ -144,7 +141,7 @@ inline void draw_work(Split& axis, std::int64_t& registers, std::int64_t& vthrea
     std::int64_t cap = std::max<std::int64_t>(registers, 1);
     if (part == Innermost && axis.max_innermost > 0) cap = std::min(cap, axis.max_innermost);
     if (part == VirtualThreads) cap = std::min(cap, std::max<std::int64_t>(vthreads, 1));
-    const std::int64_t size = pick(tile_sizes(rest, cap, false), rng);
+    const std::int64_t size = pick(tile_sizes(rest, cap), rng);
     axis.factors[part] = size;
     rest = program::ceil_div(rest, size);
     registers /= size;
@@ -219,7 +216,7 @@ inline void draw_block_tiles(std::vector<Step>& steps, const Target& target, Rng
 inline void redraw_axis(Split& axis, const BlockTile& tile, const Target& target, Rng& rng) {
   axis.factors.assign(block_parts, 1);
   const std::int64_t threads = target.max_threads_per_block / std::max<std::int64_t>(tile.product(Threads), 1);
-  axis.factors[Threads] = pick(tile_sizes(axis.extent, std::max<std::int64_t>(threads, 1), false), rng);
+  axis.factors[Threads] = pick(tile_sizes(axis.extent, std::max<std::int64_t>(threads, 1)), rng);
   std::int64_t registers = max_accumulators(target, tile.product(Threads)) / tile.accumulators();
   std::int64_t vthreads = target.max_vthread_extent / tile.product(VirtualThreads);
   draw_work(axis, registers, vthreads, rng);

@@ -24,7 +24,7 @@ using schedule::Split;
 using schedule::Step;
 
 /// Floats per vector register.
-[[nodiscard]] inline std::int64_t lanes(const Target& target) { return target.vector_bytes() / 4; }
+[[nodiscard]] inline std::int64_t lanes(const Target& target) { return target.vector_lanes(sizeof(float)); }
 
 /// The innermost tile of a stage: `rows` of `vectors` each.
 struct RegisterTile {
@@ -138,14 +138,14 @@ struct RegisterTile {
 inline void draw_streams(Split& split, const Target& target, Rng& rng) {
   constexpr std::int64_t fewest_terms = 4, most_terms = 32;
   if (split.inner == LoopKind::Serial && split.factors.size() == 1) {
-    std::vector<std::int64_t> sizes = tile_sizes(split.extent, most_terms, false);
+    std::vector<std::int64_t> sizes = tile_sizes(split.extent, most_terms);
     if (sizes.back() >= fewest_terms) std::erase_if(sizes, [](std::int64_t size) { return size < fewest_terms; });
     split.factors[0] = pick(sizes, rng);
   } else if (split.inner == LoopKind::Vectorized && split.factors.size() > 1) {
     const std::int64_t tiles = program::ceil_div(split.extent, split.factors.back());
     const std::int64_t share = std::max<std::int64_t>(tiles / static_cast<std::int64_t>(target.threads), 1);
     std::fill(split.factors.begin(), split.factors.end() - 1, 1);
-    split.factors[split.factors.size() - 2] = pick_large(tile_sizes(tiles, share, false), rng);
+    split.factors[split.factors.size() - 2] = pick_large(tile_sizes(tiles, share), rng);
   }
 }
 
@@ -159,13 +159,13 @@ inline void draw_streams(Split& split, const Target& target, Rng& rng) {
   if (width > 1 && rng.uniform() < 0.95) {
     std::vector<std::int64_t> whole;
     for (std::int64_t size = width; size <= std::min(cap, extent); size += width) {
-      if (extent % size == 0 || (rng.uniform() < imperfect_share && waste(extent, size) <= 0.125))
+      if (extent % size == 0 || (rng.uniform() < imperfect_share && waste(extent, size) <= max_waste))
         whole.push_back(size);
     }
     if (!whole.empty()) return pick(whole, rng);
   }
   const std::int64_t most = std::min(cap, extent);
-  std::vector<std::int64_t> sizes = tile_sizes(extent, cap, false);
+  std::vector<std::int64_t> sizes = tile_sizes(extent, cap);
   const bool divides_well = 4 * *std::max_element(sizes.begin(), sizes.end()) >= 3 * most;
   if (split.inner == LoopKind::Unrolled && !divides_well && rng.uniform() < trimmed_share) {
     // The last tile has only the remaining rows, so a size that does not divide the axis costs little.
@@ -191,7 +191,7 @@ inline void draw_tile(Split& split, const Target& target, std::int64_t most, Rng
       size = draw_register_part(split, rest, cap, width, rng);
     } else {
       // A single inner part belongs to a reduction: the longer it is, the less often a register tile is stored.
-      const std::vector<std::int64_t> sizes = tile_sizes(rest, cap, false);
+      const std::vector<std::int64_t> sizes = tile_sizes(rest, cap);
       size = split.factors.size() == 1 && rng.uniform() < 0.5 ? pick_large(sizes, rng) : pick(sizes, rng);
     }
     split.factors[part] = size;

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "tunewright/core/bounded_product.hpp"
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/rng.hpp"
-#include "tunewright/program/index_expr.hpp"
+#include "tunewright/core/target.hpp"
+#include "tunewright/program/range.hpp"
 #include "tunewright/schedule/step.hpp"
 
 /// Possible sizes of the parts of a tile, and moves of factors between parts.
@@ -40,10 +42,13 @@ namespace tunewright::spaces::decisions {
   return small;
 }
 
+/// Share of idle iterations up to which a size that does not divide an extent is tried: more hardly ever win.
+inline constexpr double max_waste = 0.125;
+
 /// Candidate sizes of one part of a tile: divisors of `extent` up to `cap`; if there are few, or `imperfect` is set,
 /// also sizes up to 64 that leave at most an eighth of the iterations idle.
-[[nodiscard]] inline std::vector<std::int64_t> tile_sizes(std::int64_t extent, std::int64_t cap, bool imperfect) {
-  constexpr double max_waste = 0.125;      // more idle iterations hardly ever win
+[[nodiscard]] inline std::vector<std::int64_t> tile_sizes(std::int64_t extent, std::int64_t cap,
+                                                          bool imperfect = false) {
   constexpr std::size_t few_divisors = 3;  // primes have two
   std::vector<std::int64_t> sizes = divisors_up_to(extent, cap);
   if (!imperfect && (sizes.size() >= few_divisors || extent <= 4)) return sizes;
@@ -101,8 +106,7 @@ inline void trim(schedule::Split& split) {
 inline void move_factor(schedule::Split& split, Rng& rng) {
   std::vector<std::int64_t> lengths{split.extent / product_of(split.factors)};
   lengths.insert(lengths.end(), split.factors.begin(), split.factors.end());
-  std::vector<std::size_t> places(lengths.size());
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
+  std::vector<std::size_t> places = positions(lengths.size());
   rng.shuffle(std::span(places));
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::size_t from = places[i];
@@ -128,13 +132,21 @@ inline bool redraw(std::uint32_t& selected, std::size_t count, Rng& rng) {
   return true;
 }
 
+/// Registers of each thread in a block of `threads` threads of a GPU. Limits that the target does not state default to
+/// those of recent devices.
+[[nodiscard]] inline std::int64_t registers_of_thread(const Target& target, std::int64_t threads) {
+  const std::int64_t a_block = target.registers_per_block == 0 ? 65536 : target.registers_per_block;
+  const std::int64_t a_thread = target.max_registers_per_thread == 0 ? 255 : target.max_registers_per_thread;
+  return std::min(a_thread, a_block / threads);
+}
+
 /// Draws the parts of one reduction axis that are in shared memory together; `depth` is what the other axes leave.
 inline void draw_reduction(schedule::Split& axis, std::int64_t& depth, Rng& rng) {
   std::int64_t rest = std::max<std::int64_t>(axis.extent, 1);
   for (std::size_t part = axis.factors.size(); part-- > 0;) {
     const bool capped = part + 1 == axis.factors.size() && axis.max_innermost > 0;
     depth = std::max<std::int64_t>(depth, 1);
-    axis.factors[part] = pick(tile_sizes(rest, capped ? std::min(depth, axis.max_innermost) : depth, false), rng);
+    axis.factors[part] = pick(tile_sizes(rest, capped ? std::min(depth, axis.max_innermost) : depth), rng);
     rest = program::ceil_div(rest, axis.factors[part]);
     depth /= axis.factors[part];
   }

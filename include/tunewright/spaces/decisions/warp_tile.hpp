@@ -70,13 +70,11 @@ struct WarpTile {
 }
 
 /// Number of accumulator fragments that fit five eighths of the registers of a warp in a block of `warps` warps; each
-/// thread holds a part of a fragment. Limits that the target does not state default to those of recent devices.
+/// thread holds a part of a fragment.
 [[nodiscard]] inline std::int64_t fragments_in_registers(const schedule::TensorIntrinsic& intrinsic,
                                                          const Target& target, std::int64_t warps) {
-  const std::int64_t a_block = target.registers_per_block == 0 ? 65536 : target.registers_per_block;
-  const std::int64_t a_thread = target.max_registers_per_thread == 0 ? 255 : target.max_registers_per_thread;
-  const std::int64_t registers = std::min(a_thread, a_block / (intrinsic.threads * std::max<std::int64_t>(warps, 1)));
-  return registers * 5 / 8 / intrinsic.sums_of_thread();
+  const std::int64_t threads = intrinsic.threads * std::max<std::int64_t>(warps, 1);
+  return registers_of_thread(target, threads) * 5 / 8 / intrinsic.sums_of_thread();
 }
 /// Maximum number of accumulator fragments per warp in a block of `warps` warps.
 [[nodiscard]] inline std::int64_t max_fragments(const schedule::TensorIntrinsic& intrinsic, const Target& target,
@@ -127,7 +125,7 @@ struct WarpTile {
 inline void draw_warp_axis(Split& axis, std::int64_t& warps, std::int64_t& fragments, bool last, Rng& rng) {
   const auto part = [&](std::int64_t extent, std::int64_t most) {
     most = std::max<std::int64_t>(most, 1);
-    const std::vector<std::int64_t> sizes = tile_sizes(extent, most, false);
+    const std::vector<std::int64_t> sizes = tile_sizes(extent, most);
     if (last) return *std::max_element(sizes.begin(), sizes.end());
     const std::int64_t one = pick(sizes, rng), other = pick(sizes, rng);
     return one + most / one <= other + most / other ? one : other;

@@ -60,11 +60,11 @@ TUNEWRIGHT_INLINE Derivation AddRfactor::factored(Derivation d, TensorId id, con
   ScheduleBuilder& s = d.builder;
   const program::Operator& op = *s.state().stages[id].op;
   const std::size_t rank = op.rank();
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  const std::int64_t lanes = target.vector_lanes(program::size_in_bytes(op.type));
   // Lanes are neighbours in memory: only axes that run on are divided together.
   std::vector<IterId> run{static_cast<IterId>(op.axes.size() - 1)};
   while (run[0] > rank && runs_on(s.state(), op, run[0] - 1)) run.insert(run.begin(), run[0] - 1);
-  const IterId whole = run.size() > 1 ? s.fuse(id, run) : run[0];
+  const IterId whole = fuse_all(s, id, std::move(run));
   // [outer | middle | lanes]; only the outer part is a choice.
   const std::int64_t extent = s.extents_at_root(id)[whole];
   const std::int64_t width = std::min(2 * lanes, extent);
@@ -86,10 +86,8 @@ TUNEWRIGHT_INLINE Derivation AddRfactor::factored(Derivation d, TensorId id, con
   // partial: [spatial.., lanes | rest]; the lanes become the innermost loop.
   const auto lane = static_cast<IterId>(s.state().stages[partial].op->rank() - 1);
   vectorize_innermost(s, partial, lane);
-  std::vector<IterId> outer;
-  for (IterId axis = 0; axis < lane; ++axis) outer.push_back(axis);
-  if (!outer.empty()) s.parallel(partial, s.choose_fuse(partial, outer));
-  s.choose_unroll_limit(partial, {0, 16, 64, 512});
+  if (lane > 0) s.parallel(partial, s.choose_fuse(partial, axes_between(0, lane)));
+  s.choose_unroll_limit(partial, unroll_limits());
   s.choose_location(partial, location_choices(d, partial));
   // The stage before the partial stage is visited next.
   d.place = place_of(s.state(), partial);
@@ -99,9 +97,8 @@ TUNEWRIGHT_INLINE Derivation AddRfactor::factored(Derivation d, TensorId id, con
 TUNEWRIGHT_INLINE void AddRfactor::finish_final(Derivation& d, TensorId id) {
   ScheduleBuilder& s = d.builder;
   s.vectorize(id, static_cast<IterId>(s.state().stages[id].op->axes.size() - 1));
-  std::vector<IterId> outer;
-  for (IterId axis = 0; axis < s.state().stages[id].op->rank(); ++axis) outer.push_back(axis);
-  if (!outer.empty()) s.parallel(id, s.choose_fuse(id, outer));
+  const std::size_t rank = s.state().stages[id].op->rank();
+  if (rank > 0) s.parallel(id, s.choose_fuse(id, axes_between(0, rank)));
   if (!readers(s.state(), id).empty()) s.choose_location(id, location_choices(d, id));
 }
 

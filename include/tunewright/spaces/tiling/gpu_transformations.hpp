@@ -23,14 +23,13 @@ inline constexpr std::uint32_t thread_factor = 1;  ///< index into the factors o
 inline constexpr std::int64_t max_innermost = 64;  ///< as in Ansor
 inline constexpr std::int64_t max_vector_bytes = 16;
 
+/// Statements up to which the loops of a kernel may be unrolled (as in Ansor for GPUs).
 [[nodiscard]] inline std::vector<std::int64_t> unroll_limits() { return {0, 16, 64, 512, 1024}; }
 
-[[nodiscard]] inline IterId fuse_all(ScheduleBuilder& s, TensorId id, std::vector<IterId> iters) {
-  return iters.size() == 1 ? iters[0] : s.fuse(id, std::move(iters));
+/// The most elements of `type` that one instruction moves.
+[[nodiscard]] inline std::int64_t most_lanes(program::ScalarType type) {
+  return max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(type));
 }
-
-/// The axes `first` to `last` - 1 of a stage.
-[[nodiscard]] std::vector<IterId> axes_between(std::size_t first, std::size_t last);
 
 /// The largest number of elements of `type`, a power of two, that one instruction moves along a contiguous axis of
 /// `extent`: at most 16 bytes, and a divisor of the extent.
@@ -82,14 +81,8 @@ void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const T
 
 namespace tunewright::spaces::tiling::gpu {
 
-TUNEWRIGHT_INLINE std::vector<IterId> axes_between(std::size_t first, std::size_t last) {
-  std::vector<IterId> axes;
-  for (std::size_t axis = first; axis < last; ++axis) axes.push_back(static_cast<IterId>(axis));
-  return axes;
-}
-
 TUNEWRIGHT_INLINE std::int64_t max_vector(program::ScalarType type, std::int64_t extent) {
-  std::int64_t width = max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(type));
+  std::int64_t width = most_lanes(type);
   while (width > 1 && extent % width != 0) width /= 2;
   return std::max<std::int64_t>(width, 1);
 }
@@ -207,8 +200,7 @@ TUNEWRIGHT_INLINE void arrange_copy(ScheduleBuilder& s, TensorId copy, const pro
     reduced.insert(reduced.end(), kept.begin(), kept.end());
     orders.push_back(std::move(reduced));
   }
-  const std::int64_t vector = max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(op.type));
-  s.choose_layout(copy, std::move(orders), {0, vector});
+  s.choose_layout(copy, std::move(orders), {0, most_lanes(op.type)});
 }
 
 TUNEWRIGHT_INLINE void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target) {
@@ -222,7 +214,7 @@ TUNEWRIGHT_INLINE void fetch_operands(ScheduleBuilder& s, TensorId id, const Til
     if (reads.accesses.size() != 1 || access.empty() || !affine || !is_reused(op, access)) continue;
     const program::Operator& operand = *s.state().stages[reads.tensor].op;
     const std::size_t rank = operand.rank();
-    const std::int64_t width = max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(operand.type));
+    const std::int64_t width = most_lanes(operand.type);
     const TensorId copy = s.cache_read(reads.tensor, id, Scope::Shared);
     s.compute_at(copy, id, step);
     fetches = true;

@@ -83,7 +83,7 @@ TUNEWRIGHT_INLINE Answer ReduceInLanes::meets(const Derivation& d, TensorId id, 
     return Answer::Skip;
   constexpr double most_idle = 0.25;
   constexpr std::int64_t fewest_vectors = 4, few_rows = 16;
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  const std::int64_t lanes = target.vector_lanes(program::size_in_bytes(op.type));
   const std::optional<IterId> terms = contiguous_terms(op);
   if (!terms || op.axes[*terms].extent < fewest_vectors * lanes) return Answer::Skip;
   const TensorId reader = elementwise_reader(state, id);
@@ -104,7 +104,7 @@ TUNEWRIGHT_INLINE Derivation ReduceInLanes::factored(Derivation d, TensorId id, 
                                                      const Target& target) {
   ScheduleBuilder& s = d.builder;
   const program::Operator& op = *s.state().stages[id].op;
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  const std::int64_t lanes = target.vector_lanes(program::size_in_bytes(op.type));
   const TensorId outermost = elementwise_reader(s.state(), id);
   const TensorId partial = s.rfactor(id, s.split(id, *contiguous_terms(op), {lanes})[1]);
   const Tiled tiled = tile(s, partial);

@@ -56,6 +56,9 @@ enum class Answer : std::uint8_t {
   ApplyAndSkipRest,  ///< applies; later rules are skipped
 };
 
+/// The axes `first` to `last` - 1 of a stage, as iterators.
+[[nodiscard]] std::vector<IterId> axes_between(std::size_t first, std::size_t last);
+
 /// The position of a stage in the topological order, which is also the number of stages left after it.
 [[nodiscard]] inline std::size_t place_of(const State& state, TensorId id) {
   return static_cast<std::size_t>(std::find(state.order.begin(), state.order.end(), id) - state.order.begin());
@@ -154,6 +157,12 @@ struct PointReader {
 
 namespace tunewright::spaces::tiling {
 
+TUNEWRIGHT_INLINE std::vector<IterId> axes_between(std::size_t first, std::size_t last) {
+  std::vector<IterId> axes;
+  for (std::size_t axis = first; axis < last; ++axis) axes.push_back(static_cast<IterId>(axis));
+  return axes;
+}
+
 TUNEWRIGHT_INLINE std::vector<TensorId> readers(const State& state, TensorId id) {
   std::vector<TensorId> found;
   std::vector<bool> carries(state.stages.size());  // `id`, and the inlined stages that are computed from it
@@ -217,7 +226,7 @@ TUNEWRIGHT_INLINE TensorId elementwise_reader(const State& state, TensorId id) {
 TUNEWRIGHT_INLINE std::optional<PointReader> point_reader(const State& state, TensorId id) {
   PointReader found{.stage = elementwise_reader(state, id), .axes = {}};
   if (found.stage != id) {
-    for (IterId axis = 0; axis < state.stages[id].op->rank(); ++axis) found.axes.push_back(axis);
+    found.axes = axes_between(0, state.stages[id].op->rank());
     return found;
   }
   const std::vector<TensorId> direct = state.readers_of(id);

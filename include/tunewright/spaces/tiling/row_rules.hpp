@@ -56,8 +56,7 @@ namespace tunewright::spaces::tiling {
 
 TUNEWRIGHT_INLINE void vectorize_row(ScheduleBuilder& s, TensorId id, const Target& target) {
   const program::Operator& op = *s.state().stages[id].op;
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-  constexpr std::int64_t most_vectors = 8;
+  const std::int64_t lanes = target.vector_lanes(program::size_in_bytes(op.type));
   s.vectorize(id,
               s.choose_tile(id, static_cast<IterId>(op.rank() - 1), 1, most_vectors * lanes, LoopKind::Vectorized)[1]);
 }
@@ -95,9 +94,7 @@ TUNEWRIGHT_INLINE void GoByRows::apply(Derivation d, TensorId id, const Target& 
   ScheduleBuilder& s = d.builder;
   const std::size_t axes = row_axes(s.state(), id);
   vectorize_row(s, id, target);
-  std::vector<IterId> outer;
-  for (IterId axis = 0; axis < axes; ++axis) outer.push_back(axis);
-  const IterId row = axes > 1 ? s.fuse(id, outer) : outer[0];
+  const IterId row = fuse_all(s, id, axes_between(0, axes));
   s.parallel(id, row);
   d.bound.push_back({id, row, axes, std::nullopt});
   --d.place;
@@ -151,10 +148,8 @@ TUNEWRIGHT_INLINE void ComputeInRow::apply(Derivation d, TensorId id, const Targ
 
 TUNEWRIGHT_INLINE TensorId ComputeInRow::reduce_row(ScheduleBuilder& s, TensorId id, const Target& target) {
   const program::Operator& op = *s.state().stages[id].op;
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-  std::vector<IterId> reductions;
-  for (IterId axis = static_cast<IterId>(op.rank()); axis < op.axes.size(); ++axis) reductions.push_back(axis);
-  const IterId whole = reductions.size() > 1 ? s.fuse(id, reductions) : reductions[0];
+  const std::int64_t lanes = target.vector_lanes(program::size_in_bytes(op.type));
+  const IterId whole = fuse_all(s, id, axes_between(op.rank(), op.axes.size()));
   const std::int64_t extent = s.extents_at_root(id)[whole];
   // Eight accumulators hide the latency of an addition or a multiply-add on any processor with two units. A short row
   // has fewer, because combining them would take longer than they save.

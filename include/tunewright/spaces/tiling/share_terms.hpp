@@ -87,9 +87,9 @@ TUNEWRIGHT_INLINE void ShareTerms::apply(Derivation d, TensorId id, const Target
 TUNEWRIGHT_INLINE void ShareTerms::schedule_shares(ScheduleBuilder& s, TensorId partial, const Target& target) {
   const program::Operator& op = *s.state().stages[partial].op;
   const auto terms = static_cast<IterId>(op.rank()), thread = terms - 1, last = thread - 1;
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  const std::int64_t lanes = target.vector_lanes(program::size_in_bytes(op.type));
   store_last_axis_first(s, partial);  // each thread has its sums on lines of its own
-  constexpr std::int64_t most_vectors = 8, most_terms = 16;
+  constexpr std::int64_t most_terms = 16;
   const std::vector<IterId> columns = s.choose_tile(partial, last, 1, most_vectors * lanes, LoopKind::Vectorized);
   const std::vector<IterId> rows_read = s.choose_tile(partial, terms, 1, most_terms);
   std::vector<IterId> order{thread, rows_read[0], columns[0]};
@@ -98,7 +98,7 @@ TUNEWRIGHT_INLINE void ShareTerms::schedule_shares(ScheduleBuilder& s, TensorId 
   s.reorder(partial, order);
   s.vectorize(partial, columns[1]);
   s.parallel(partial, thread);
-  s.choose_unroll_limit(partial, {0, 16, 64, 512});
+  s.choose_unroll_limit(partial, unroll_limits());
 }
 
 }  // namespace tunewright::spaces::tiling

@@ -27,6 +27,7 @@ struct ReduceInStreams {
 #if TUNEWRIGHT_DEFINES(spaces)
 
 #include "tunewright/program/analysis.hpp"
+#include "tunewright/spaces/tiling/transformations.hpp"
 
 namespace tunewright::spaces::tiling {
 
@@ -38,7 +39,7 @@ TUNEWRIGHT_INLINE Answer ReduceInStreams::meets(const Derivation& d, TensorId id
     return Answer::Skip;
   constexpr std::int64_t fewest_terms = 8;
   const std::size_t element = program::size_in_bytes(op.type);
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / element);
+  const std::int64_t lanes = target.vector_lanes(element);
   const double bytes = program::spatial_points(op) * program::reduction_points(op) * static_cast<double>(element);
   return op.axes.back().extent >= fewest_terms && op.axes[op.rank() - 1].extent > lanes &&
                  bytes > static_cast<double>(target.l2_bytes)
@@ -51,25 +52,24 @@ TUNEWRIGHT_INLINE void ReduceInStreams::apply(Derivation d, TensorId id, const T
   ScheduleBuilder& s = d.builder;
   const program::Operator& op = *s.state().stages[id].op;
   const auto last = static_cast<IterId>(op.rank() - 1);
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-  constexpr std::int64_t most_vectors = 8, most_terms = 16;
+  const std::int64_t lanes = target.vector_lanes(program::size_in_bytes(op.type));
+  constexpr std::int64_t most_terms = 16;
   constexpr std::int64_t page_bytes = 4096;
   const std::int64_t row_bytes = op.axes[last].extent * static_cast<std::int64_t>(program::size_in_bytes(op.type));
   const bool short_rows = row_bytes < page_bytes && op.axes[last].extent % lanes == 0 && readers(s.state(), id).empty();
   IterId first = last;
   while (short_rows && first > 0 && runs_on(s.state(), op, first - 1)) --first;
-  std::vector<IterId> outer, run;
-  for (IterId axis = 0; axis <= last; ++axis) (axis < first ? outer : run).push_back(axis);
-  const IterId whole = run.size() > 1 ? s.fuse(id, run) : last;
+  const IterId whole = fuse_all(s, id, axes_between(first, op.rank()));
   const std::vector<IterId> columns = s.choose_tile(id, whole, 2, most_vectors * lanes, LoopKind::Vectorized);
   const std::vector<IterId> terms = s.choose_tile(id, static_cast<IterId>(op.rank()), 1, most_terms);
+  std::vector<IterId> outer = axes_between(0, first);
   outer.push_back(columns[0]);
   std::vector<IterId> order = outer;
   order.insert(order.end(), {terms[0], columns[1], terms[1], columns[2]});
   s.reorder(id, order);
   s.vectorize(id, columns[2]);
   s.parallel(id, s.choose_fuse(id, outer));
-  s.choose_unroll_limit(id, {0, 16, 64, 512});
+  s.choose_unroll_limit(id, unroll_limits());
   if (!readers(s.state(), id).empty()) s.choose_location(id, location_choices(d, id));
   --d.place;
   out.push_back(std::move(d));

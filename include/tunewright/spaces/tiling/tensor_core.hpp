@@ -305,8 +305,7 @@ TUNEWRIGHT_INLINE void TensorizeProducts::fetch(ScheduleBuilder& s, TensorId sum
   if (axes.intrinsic->by_warp_group()) std::swap(paddings[0], paddings[1]);
   s.choose_layout(copy, {std::move(order)}, std::move(paddings));
   std::vector<IterId> iters = axes_between(0, rank);
-  const std::vector<IterId> vector =
-      s.choose_tile(copy, iters.back(), 1, max_vector_bytes / size, LoopKind::Vectorized);
+  const std::vector<IterId> vector = s.choose_tile(copy, iters.back(), 1, most_lanes(op.type), LoopKind::Vectorized);
   iters.back() = vector[0];
   const std::vector<IterId> of_warp = s.split(copy, fuse_all(s, copy, std::move(iters)), {axes.intrinsic->threads});
   const std::vector<IterId> of_block = s.follow_fused_split(copy, of_warp[0], tiled.steps, 0);

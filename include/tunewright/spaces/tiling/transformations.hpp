@@ -27,6 +27,12 @@ struct Tiled {
 inline constexpr std::size_t spatial_levels = 4;
 inline constexpr std::size_t reduction_levels = 2;
 
+/// Consecutive vectors that one step of a loop bound by memory bandwidth reads or writes, at most.
+inline constexpr std::int64_t most_vectors = 8;
+
+/// Statements up to which the loops of a reduction may be unrolled (as in Ansor for CPUs).
+[[nodiscard]] inline std::vector<std::int64_t> unroll_limits() { return {0, 16, 64, 512}; }
+
 /// Splits and reorders: S0 S1 R0 S2 R1 S3, where the loop of S2 over the last axis is outermost. The innermost spatial
 /// tile is a register tile: its last axis is vectorized, the others are unrolled.
 Tiled tile(ScheduleBuilder& s, TensorId id);
@@ -34,6 +40,11 @@ Tiled tile(ScheduleBuilder& s, TensorId id);
 std::vector<IterId> level(const std::vector<std::vector<IterId>>& parts, std::size_t index);
 /// The first `levels` levels of all axes, then what is left of each axis.
 std::vector<IterId> outer_levels_first(const std::vector<std::vector<IterId>>& parts, std::size_t levels);
+
+/// Fuses the loops, if there are several; returns the one that is left.
+[[nodiscard]] inline IterId fuse_all(ScheduleBuilder& s, TensorId id, std::vector<IterId> iters) {
+  return iters.size() == 1 ? iters[0] : s.fuse(id, std::move(iters));
+}
 
 /// Makes a loop the innermost of its stage and vectorizes it.
 void vectorize_innermost(ScheduleBuilder& s, TensorId id, IterId iter);
@@ -89,6 +100,7 @@ void schedule_simply(Derivation& d, TensorId id, const Target& target);
 #if TUNEWRIGHT_DEFINES(spaces)
 
 #include "tunewright/program/analysis.hpp"
+#include "tunewright/spaces/decisions/register_tile.hpp"
 
 namespace tunewright::spaces::tiling {
 
@@ -122,7 +134,7 @@ TUNEWRIGHT_INLINE Tiled tile(ScheduleBuilder& s, TensorId id) {
   for (std::size_t axis = 0; axis < rank; ++axis) {
     s.annotate(id, tiled.spatial[axis][3], axis + 1 == rank ? LoopKind::Vectorized : LoopKind::Unrolled);
   }
-  if (axes > rank) s.choose_unroll_limit(id, {0, 16, 64, 512});
+  if (axes > rank) s.choose_unroll_limit(id, unroll_limits());
   return tiled;
 }
 
@@ -163,7 +175,7 @@ TUNEWRIGHT_INLINE std::optional<PanelAxis> panel_axis(const program::Operator& o
 TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                                              const std::vector<program::IndexExpr>& access, const Target& target) {
   const auto rank = static_cast<IterId>(s.state().stages[copy].op->rank());
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / 4);
+  const std::int64_t lanes = decisions::lanes(target);
   const std::optional<PanelAxis> along = panel_axis(*s.state().stages[id].op, access);
   if (!along) {
     s.vectorize(copy, s.split(copy, rank - 1, {lanes})[1]);
@@ -189,8 +201,7 @@ TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, 
   } else if (dimension > 0) {
     constexpr std::int64_t rows_at_once = 16;
     const std::vector<IterId> rows = s.split(copy, dimension - 1, {rows_at_once});
-    std::vector<IterId> order;
-    for (IterId axis = 0; axis + 1 < dimension; ++axis) order.push_back(axis);
+    std::vector<IterId> order = axes_between(0, dimension - 1);
     order.push_back(rows[0]);
     order.insert(order.end(), panels.begin(), panels.end() - 1);
     order.insert(order.end(), {rows[1], panels.back()});
@@ -239,8 +250,7 @@ TUNEWRIGHT_INLINE void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId
 
 TUNEWRIGHT_INLINE std::array<IterId, 4> split_in_squares(ScheduleBuilder& s, TensorId id, IterId row, IterId column,
                                                          const Target& target, std::int64_t squares) {
-  const auto lanes =
-      static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(s.state().stages[id].op->type));
+  const std::int64_t lanes = target.vector_lanes(program::size_in_bytes(s.state().stages[id].op->type));
   const std::vector<IterId> columns = s.split(id, column, {squares * lanes}), rows = s.split(id, row, {lanes});
   return {rows[0], columns[0], rows[1], columns[1]};
 }
@@ -254,21 +264,19 @@ TUNEWRIGHT_INLINE void store_last_axis_first(ScheduleBuilder& s, TensorId id) {
 
 TUNEWRIGHT_INLINE std::vector<IterId> vectorize_columns(ScheduleBuilder& s, TensorId id, const Target& target) {
   const program::Operator& op = *s.state().stages[id].op;
-  const auto rank = static_cast<IterId>(op.rank()), last = rank - 1;
-  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  const auto last = static_cast<IterId>(op.rank() - 1);
+  const std::int64_t lanes = target.vector_lanes(program::size_in_bytes(op.type));
   // A reduction, and an elementwise stage at the end of a program, are bound by memory bandwidth: each of their steps
   // reads or writes several consecutive vectors, which also complete cache lines.
-  constexpr std::int64_t most_vectors = 8;
   const bool is_bound_by_memory = op.has_reduction() || readers(s.state(), id).empty();
   const std::vector<IterId> parts = is_bound_by_memory && op.axes[last].extent > lanes
                                         ? s.choose_tile(id, last, 1, most_vectors * lanes, LoopKind::Vectorized)
                                         : s.split(id, last, {std::min(lanes, op.axes[last].extent)});
-  std::vector<IterId> outer;
-  for (IterId axis = 0; axis < last; ++axis) outer.push_back(axis);
+  std::vector<IterId> outer = axes_between(0, last);
   outer.push_back(parts[0]);
   if (op.has_reduction()) {
     std::vector<IterId> order = outer;
-    for (IterId axis = rank; axis < op.axes.size(); ++axis) order.push_back(axis);
+    for (const IterId axis : axes_between(op.rank(), op.axes.size())) order.push_back(axis);
     order.push_back(parts[1]);
     s.reorder(id, order);
   }
@@ -279,11 +287,9 @@ TUNEWRIGHT_INLINE std::vector<IterId> vectorize_columns(ScheduleBuilder& s, Tens
 TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target& target) {
   ScheduleBuilder& s = d.builder;
   const program::Operator& op = *s.state().stages[id].op;
-  std::vector<IterId> outer;
-  const std::size_t rank = op.rank();
-  if (rank == 0) return;
-  const auto last = static_cast<IterId>(rank - 1);
-  for (IterId axis = 0; axis + 1 < rank; ++axis) outer.push_back(axis);
+  if (op.rank() == 0) return;
+  const auto last = static_cast<IterId>(op.rank() - 1);
+  std::vector<IterId> outer = axes_between(0, last);
   if (vectorizes_well(op) && op.axes[last].extent > 1) {
     outer = vectorize_columns(s, id, target);
   } else if (const std::optional<IterId> row = axis_of_rows_read_across(op); row && !op.has_reduction()) {
@@ -306,7 +312,7 @@ TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target&
     outer.push_back(last);
   }
   s.parallel(id, s.choose_fuse(id, outer));
-  if (op.has_reduction()) s.choose_unroll_limit(id, {0, 16, 64, 512});
+  if (op.has_reduction()) s.choose_unroll_limit(id, unroll_limits());
 }
 
 }  // namespace tunewright::spaces::tiling
