@@ -21,7 +21,7 @@ template <SearchSpace S, FeaturizerFor<S> F>
 [[nodiscard]] FeatureBatch extract_checked(const F& featurizer, const S& space, const Task& task,
                                            std::span<const config_t<S>> configs) {
   FeatureBatch x = featurizer.extract(space, task, configs);
-  const FeatureSchema schema = featurizer.schema();
+  const FeatureSchema& schema = featurizer.schema();  // a copy would copy the texts of hundreds of columns
   if (x.programs() != configs.size()) {
     throw std::logic_error("featurizer '" + schema.name + "' gave " + std::to_string(x.programs()) + " programs for " +
                            std::to_string(configs.size()) +
