@@ -473,7 +473,7 @@ TUNEWRIGHT_INLINE void EmissionPlan::plan_body(const loops::Statement& s, const 
     }
     if (node.op != program::Op::Load || plan.loads.count(&node) != 0) return;
     const loops::BufferId id = nest_.buffer_of[node.tensor];
-    if (id == loops::LoopNest::no_buffer) throw Unsupported(loops::no_buffer_text(*s.op, node.tensor));
+    if (id == loops::LoopNest::no_buffer) throw Unsupported(loops::no_buffer_text("operator", s.op->name, node.tensor));
     const loops::Buffer& buffer = nest_.buffers[id];
     const auto coordinates = [&](const loops::Statement& from) {
       std::vector<loops::IndexExpr> list;

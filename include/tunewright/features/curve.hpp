@@ -182,10 +182,8 @@ TUNEWRIGHT_INLINE void Reader::read(const loops::Statement& statement) {
   for (const program::ExprNode* load : operations_.of(statement.op).loads) {
     const loops::BufferId buffer =
         load->tensor < nest_->buffer_of.size() ? nest_->buffer_of[load->tensor] : loops::LoopNest::no_buffer;
-    if (buffer >= nest_->buffers.size()) {
-      throw std::invalid_argument("loop nest '" + nest_->name + "' reads tensor " + std::to_string(load->tensor) +
-                                  " which has no buffer; add it to buffer_of");
-    }
+    if (buffer >= nest_->buffers.size())
+      throw std::invalid_argument(loops::no_buffer_text("loop nest", nest_->name, load->tensor));
     add(buffer, accesses_.add_load(*nest_, buffer, forms_, load->indices));
   }
 }

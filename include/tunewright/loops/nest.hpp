@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -245,8 +246,8 @@ struct LoopNest {
   [[nodiscard]] program::Range range_of(Var var) const { return {0, variables[var].extent - 1}; }
 };
 
-/// What is wrong with a nest that has no buffer for a tensor which an operator reads.
-[[nodiscard]] std::string no_buffer_text(const program::Operator& reader, TensorId read);
+/// What is wrong with a nest that has no buffer for a tensor which the operator, or loop nest, of that name reads.
+[[nodiscard]] std::string no_buffer_text(std::string_view reader, std::string_view name, TensorId read);
 
 /// Iterations of a loop. Throws `std::invalid_argument` if the nest does not declare its variable with an extent.
 [[nodiscard]] std::int64_t checked_extent(const LoopNest& nest, const Loop& loop);
@@ -301,8 +302,8 @@ TUNEWRIGHT_INLINE std::int64_t Buffer::elements() const {
   return count;
 }
 
-TUNEWRIGHT_INLINE std::string no_buffer_text(const program::Operator& reader, TensorId read) {
-  return "operator '" + reader.name + "' reads tensor " + std::to_string(read) +
+TUNEWRIGHT_INLINE std::string no_buffer_text(std::string_view reader, std::string_view name, TensorId read) {
+  return std::string(reader) + " '" + std::string(name) + "' reads tensor " + std::to_string(read) +
          " which has no buffer; add it to buffer_of";
 }
 

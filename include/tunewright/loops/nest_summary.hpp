@@ -159,10 +159,7 @@ TUNEWRIGHT_INLINE void collect_loads(const program::Expr& body, std::span<const 
   program::visit(body, [&](const program::ExprNode& node) {
     if (node.op != program::Op::Load) return;
     const bool has_buffer = node.tensor < buffer_of.size() && buffer_of[node.tensor] < buffers;
-    if (!has_buffer) {
-      throw std::invalid_argument("loop nest '" + name + "' reads tensor " + std::to_string(node.tensor) +
-                                  " which has no buffer; add it to buffer_of");
-    }
+    if (!has_buffer) throw std::invalid_argument(no_buffer_text("loop nest", name, node.tensor));
     const LoadSummary load{buffer_of[node.tensor], &node};
     for (std::size_t l = first; l < loads.size(); ++l)
       if (loads[l].buffer == load.buffer && loads[l].node->indices == node.indices) return;

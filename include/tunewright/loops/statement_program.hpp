@@ -243,7 +243,7 @@ TUNEWRIGHT_INLINE std::size_t StatementProgram::compile(const LoopNest& nest, co
   if (e.op == program::Op::Load) {
     const BufferId id = nest.buffer_of.at(e.tensor);
     if (id == LoopNest::no_buffer)
-      throw InterpretError(AccessFault::NotRunnable, no_buffer_text(*statement_->op, e.tensor));
+      throw InterpretError(AccessFault::NotRunnable, no_buffer_text("operator", statement_->op->name, e.tensor));
     std::vector<IndexExpr> coordinates;
     for (const IndexExpr& index : e.indices) coordinates.push_back(over_loops(nest, *statement_, index));
     made.args[0] = loads_.size();

@@ -156,7 +156,7 @@ class ScalarEmitter {
       if (node.op == Op::Index) places_.try_emplace(&node, substitute(over_loops(context.nest, statement, node.index)));
       if (node.op == Op::Load) {
         if (context.nest.buffer_of.at(node.tensor) == loops::LoopNest::no_buffer)
-          throw Unsupported(loops::no_buffer_text(*statement.op, node.tensor));
+          throw Unsupported(loops::no_buffer_text("operator", statement.op->name, node.tensor));
         places_.try_emplace(&node, substitute(load_offset(context.nest, statement, node)));
       }
     });

@@ -77,8 +77,7 @@ class DescriberOf {
   [[nodiscard]] loops::BufferId buffer_of(const program::ExprNode& load) const {
     if (load.tensor < nest_->buffer_of.size() && nest_->buffer_of[load.tensor] < nest_->buffers.size())
       return nest_->buffer_of[load.tensor];
-    throw std::invalid_argument("loop nest '" + std::string(per_statement::name_of(*nest_)) + "' reads tensor " +
-                                std::to_string(load.tensor) + " which has no buffer; add it to buffer_of");
+    throw std::invalid_argument(loops::no_buffer_text("loop nest", per_statement::name_of(*nest_), load.tensor));
   }
   [[nodiscard]] bool reads(const Statement& s, loops::BufferId buffer) {
     if (s.kind == loops::Statement::Kind::Initialise) return false;

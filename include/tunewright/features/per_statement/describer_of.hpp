@@ -213,10 +213,8 @@ class DescriberOf {
     return buffer;
   }
   [[nodiscard]] loops::BufferId buffer_of(loops::TensorId tensor) const {
-    if (tensor >= nest_->buffer_of.size()) {
-      throw std::invalid_argument("loop nest '" + std::string(name_of(*nest_)) + "' reads tensor " +
-                                  std::to_string(tensor) + " which has no buffer; add it to buffer_of");
-    }
+    if (tensor >= nest_->buffer_of.size())
+      throw std::invalid_argument(loops::no_buffer_text("loop nest", name_of(*nest_), tensor));
     return checked(nest_->buffer_of[tensor]);
   }
 
