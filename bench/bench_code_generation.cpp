@@ -6,8 +6,8 @@
 // Each float32 kernel of the suite is tuned as bench_cpu_kernels tunes it. Counters, each a time over that of the
 // kernel as it is, above 1 is slower: one_iteration_per_step (loops of reductions count every iteration),
 // without_register_tiles (targets of reductions are loaded and stored), without_prefetches (the next weights are not
-// fetched early, which helps in networks), aggressive (LLVM's highest level of instruction selection and scheduling).
-// The last benchmark, summary, has their geometric means.
+// fetched early, which helps in networks), without_row_prefetches (nor are the rows of a matrix), aggressive (LLVM's
+// highest level of instruction selection and scheduling). The last benchmark, summary, has their geometric means.
 
 #include <benchmark/benchmark.h>
 
@@ -46,14 +46,16 @@ struct Variant {
 };
 
 std::vector<Variant> variants() {
-  codegen::CompileOptions one_iteration, no_tiles, no_prefetches, aggressive;
+  codegen::CompileOptions one_iteration, no_tiles, no_prefetches, no_row_prefetches, aggressive;
   one_iteration.plan.max_iterations_per_step = 1;
   no_tiles.register_tiles = false;
   no_prefetches.prefetch_constants = false;
+  no_row_prefetches.prefetch_rows = false;
   aggressive.aggressive = true;
   return {{"one_iteration_per_step", one_iteration},
           {"without_register_tiles", no_tiles},
           {"without_prefetches", no_prefetches},
+          {"without_row_prefetches", no_row_prefetches},
           {"aggressive", aggressive}};
 }
 

@@ -42,8 +42,6 @@ class ConstantPrefetcher {
   [[nodiscard]] std::vector<ConstantPrefetch> find(const AccumulatorTile& tile,
                                                    std::span<const loops::Loop* const> around) const {
     std::vector<ConstantPrefetch> found;
-    // One more address in loops with branches makes LLVM spill tiles that fill the registers.
-    if (skips_terms(*tile.statement)) return found;
     program::visit(tile.statement->op->body, [&](const program::ExprNode& node) {
       if (node.op != program::Op::Load) return;
       const Access& access = plan_.of(*tile.statement).loads.at(&node);
@@ -65,7 +63,7 @@ class ConstantPrefetcher {
       Affine at = values_.affine(prefetch.place);
       const std::int64_t end = at.constant + iterations * prefetch.elements_per_iteration;
       for (; at.constant < end; at.constant += line_bytes / element_bytes(prefetch.buffer))
-        memory_.prefetch(prefetch.buffer, at);
+        memory_.prefetch(prefetch.buffer, at, Cache::L2);
     }
   }
 
@@ -80,13 +78,6 @@ class ConstantPrefetcher {
     std::int64_t count = 1;
     loops::IndexExpr number;  ///< of the present one
   };
-
-  /// Whether there are guards beyond those of the target's axes: they skip terms, as in the padding of an image or
-  /// behind the end of a split sum.
-  [[nodiscard]] bool skips_terms(const loops::Statement& s) const {
-    const std::size_t rank = plan_.nest().buffers[s.target].shape.size();
-    return std::ranges::any_of(s.guards, [&](const loops::Guard& guard) { return guard.axis >= rank; });
-  }
 
   [[nodiscard]] std::int64_t element_bytes(loops::BufferId buffer) const {
     return static_cast<std::int64_t>(program::size_in_bytes(plan_.nest().buffers[buffer].type));

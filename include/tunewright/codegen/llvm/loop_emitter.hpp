@@ -13,6 +13,7 @@
 #include "tunewright/codegen/llvm/constant_prefetcher.hpp"
 #include "tunewright/codegen/llvm/functions.hpp"
 #include "tunewright/codegen/llvm/register_tile_emitter.hpp"
+#include "tunewright/codegen/llvm/row_prefetcher.hpp"
 #include "tunewright/codegen/llvm/tensor_emitter.hpp"
 #include "tunewright/codegen/llvm/tile_register_emitter.hpp"
 #include "tunewright/codegen/llvm/transposed_copy_emitter.hpp"
@@ -23,6 +24,7 @@ namespace tunewright::codegen::llvm_backend {
 struct LoopOptions {
   bool register_tiles;           ///< keep targets of reductions in registers
   bool prefetch_constants;       ///< see `ConstantPrefetcher`
+  bool prefetch_rows;            ///< see `RowPrefetcher`
   std::int64_t max_stack_bytes;  ///< limit of temporaries per thread
 };
 
@@ -130,15 +132,30 @@ class LoopEmitter {
         statements_.use_registers(&*tile);
         tile->shared_columns = tensors_.shared_columns(*tile);
         register_tiles_.open(*tile, fresh);
-        if (options_.prefetch_constants) prefetches_ = prefetcher_.find(*tile, open_);
+        find_prefetches(*tile);
         emit_guarded(loop);
-        prefetches_.clear();
+        constant_prefetches_.clear();
+        row_prefetches_.clear();
         statements_.use_registers(nullptr);
         register_tiles_.close(*tile, fresh);
         return;
       }
     }
     emit_guarded(loop);
+  }
+
+  void find_prefetches(const AccumulatorTile& tile) {
+    // One more address in loops with branches makes LLVM spill tiles that fill the registers.
+    if (skips_terms(*tile.statement)) return;
+    if (options_.prefetch_constants) constant_prefetches_ = constant_prefetcher_.find(tile, open_);
+    if (options_.prefetch_rows) row_prefetches_ = row_prefetcher_.find(tile);
+  }
+
+  /// Whether there are guards beyond those of the target's axes: they skip terms, as in the padding of an image or
+  /// behind the end of a split sum.
+  [[nodiscard]] bool skips_terms(const loops::Statement& s) const {
+    const std::size_t rank = nest_.buffers[s.target].shape.size();
+    return std::ranges::any_of(s.guards, [&](const loops::Guard& guard) { return guard.axis >= rank; });
   }
 
   /// Evaluates guards as soon as all their variables are known.
@@ -184,9 +201,10 @@ class LoopEmitter {
     const std::int64_t extent = plan_.extent(loop.var), step = plan_.iterations_per_step(loop);
     const std::int64_t in_steps = extent - extent % step;
     emit_serial({.var = loop.var, .begin = number(0), .end = number(in_steps), .step = step}, [&] {
-      prefetcher_.emit(prefetches_, loop, step);
+      constant_prefetcher_.emit(constant_prefetches_, loop, step);
       for (std::int64_t i = 0; i < step; ++i) {
         context_.bindings[loop.var].constant = i;
+        row_prefetcher_.emit(row_prefetches_, loop);
         emit_body(loop.body);
       }
     });
@@ -340,9 +358,11 @@ class LoopEmitter {
   TransposedCopyEmitter transposed_copies_{context_, values_, memory_, expressions_};
   MatrixProductFinder matrix_products_{context_, values_};
   TileRegisterEmitter tile_registers_{context_, values_, memory_};
-  ConstantPrefetcher prefetcher_{context_, values_, memory_};
-  std::vector<const loops::Loop*> open_;      // loops around the insertion point, outermost first
-  std::vector<ConstantPrefetch> prefetches_;  // of the register tile that is open
+  ConstantPrefetcher constant_prefetcher_{context_, values_, memory_};
+  RowPrefetcher row_prefetcher_{context_, values_, memory_};
+  std::vector<const loops::Loop*> open_;               // loops around the insertion point, outermost first
+  std::vector<ConstantPrefetch> constant_prefetches_;  // of the register tile that is open
+  std::vector<RowPrefetch> row_prefetches_;            // of it, too
   llvm::Value* runtime_ = nullptr;
   std::int64_t stack_bytes_ = 0;
 };

@@ -26,6 +26,9 @@ struct Mask {
   [[nodiscard]] bool always() const { return uniform == nullptr && lanes == nullptr; }
 };
 
+/// Caches that are asked for lines, by the localities that LLVM gives them.
+enum class Cache : std::uint32_t { L2 = 2, L1 = 3 };
+
 /// Buffers never overlap, which scoped alias metadata declares. Values that the current basic block has loaded or
 /// stored are remembered, so that an unrolled tile loads each element once.
 class MemoryEmitter {
@@ -123,12 +126,12 @@ class MemoryEmitter {
     }
   }
 
-  /// Asks for the line of an element in L2. The element may lie outside the buffer.
-  void prefetch(loops::BufferId id, const Affine& at) {
-    constexpr std::uint32_t read = 0, into_l2 = 2, data = 1;
-    builder_.CreateIntrinsic(
-        llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
-        {address(id, at), builder_.getInt32(read), builder_.getInt32(into_l2), builder_.getInt32(data)});
+  /// Asks for the line of an element in a cache. The element may lie outside the buffer.
+  void prefetch(loops::BufferId id, const Affine& at, Cache cache) {
+    constexpr std::uint32_t read = 0, data = 1;
+    builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+                             {address(id, at), builder_.getInt32(read),
+                              builder_.getInt32(static_cast<std::uint32_t>(cache)), builder_.getInt32(data)});
   }
 
   /// Address of the first lane.

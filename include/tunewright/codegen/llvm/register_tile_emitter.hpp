@@ -141,7 +141,7 @@ class RegisterTileEmitter : EmissionParts {
   /// The conditions under which elements of the target may be read and written.
   [[nodiscard]] StatementConditions target_conditions(const loops::Statement& s) {
     if (statements_.may_write_all(s)) return {};
-    return statements_.conditions(s, false, true);
+    return statements_.conditions(s, GuardUse::OfTargetAlone);
   }
 
   StatementEmitter& statements_;

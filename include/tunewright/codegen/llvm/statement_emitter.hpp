@@ -38,6 +38,13 @@ struct StatementConditions {
   llvm::Value* lanes = nullptr;    ///< for a mask
 };
 
+/// What becomes of a statement's guards that are not known to hold.
+enum class GuardUse : std::uint8_t {
+  Evaluate,      ///< every one decides whether the statement is executed
+  ClampSpatial,  ///< spatial ones are replaced by binding clamp variables
+  OfTargetAlone  ///< those that do not decide which elements of the target are computed are skipped
+};
+
 class StatementEmitter : EmissionParts {
  public:
   using EmissionParts::EmissionParts;
@@ -65,7 +72,8 @@ class StatementEmitter : EmissionParts {
       perform(s, {}, false);
       return;
     }
-    const StatementConditions c = conditions(s, (in_tile || overcompute) && plan.loads_can_be_clamped, false);
+    const bool clamp = (in_tile || overcompute) && plan.loads_can_be_clamped;
+    const StatementConditions c = conditions(s, clamp ? GuardUse::ClampSpatial : GuardUse::Evaluate);
     if (!c.never) branch_on(c.uniform, [&] { perform(s, c, in_tile); });
     release_clamped(s);
   }
@@ -92,22 +100,21 @@ class StatementEmitter : EmissionParts {
     context_.enter(after, before);
   }
 
-  /// Evaluates every guard of `s` that is not known to hold. With `clamp`, spatial guards are replaced by binding clamp
-  /// variables. With `of_target`, guards that do not decide which elements of the target are computed are skipped.
-  [[nodiscard]] StatementConditions conditions(const loops::Statement& s, bool clamp, bool of_target) {
+  /// The conditions that the guards of `s` make at the current bindings.
+  [[nodiscard]] StatementConditions conditions(const loops::Statement& s, GuardUse use) {
     const StatementPlan& plan = plan_.of(s);
     StatementConditions result;
     if (context_.idle_lanes > 0) result.lanes = values_.first_lanes(context_.lanes - context_.idle_lanes);
     for (std::size_t g = 0; g < s.guards.size(); ++g) {
       const loops::Guard& guard = s.guards[g];
-      if (of_target && !plan.guards_target[g]) continue;
+      if (use == GuardUse::OfTargetAlone && !plan.guards_target[g]) continue;
       llvm::Value* holds = context_.is_satisfied(guard) ? nullptr : values_.condition(guard);
       if (auto* decided = llvm::dyn_cast_or_null<llvm::Constant>(holds)) {
         if (decided->isNullValue()) result.never = true;
         if (decided->isAllOnesValue()) holds = nullptr;
       }
       if (result.never) return result;
-      const bool clampable = clamp && plan.clamp_variables[g] != no_variable;
+      const bool clampable = use == GuardUse::ClampSpatial && plan.clamp_variables[g] != no_variable;
       if (clampable) {
         bind_clamped(plan.clamp_variables[g], guard, holds != nullptr);
         result.clamped = true;

@@ -35,7 +35,8 @@ class TensorEmitter : EmissionParts {
     const loops::Statement& s = *product->statement;
     const Binding saved_column = std::exchange(context_.bindings[product->column], context_.first_value());
     const Binding saved_depth = std::exchange(context_.bindings[product->depth], context_.first_value());
-    const StatementConditions c = statements_.conditions(s, product->clamp, false);
+    const StatementConditions c =
+        statements_.conditions(s, product->clamp ? GuardUse::ClampSpatial : GuardUse::Evaluate);
     if (!c.never) statements_.branch_on(c.uniform, [&] { add_row(*loop.intrinsic, *product); });
     statements_.release_clamped(s);
     context_.bindings[product->column] = saved_column;

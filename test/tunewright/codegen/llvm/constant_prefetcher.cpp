@@ -7,11 +7,10 @@
 #include <iterator>
 #include <memory>
 #include <set>
-#include <span>
 #include <vector>
 
-#include "support/called_intrinsic.hpp"
 #include "support/count.hpp"
+#include "support/prefetched_bytes.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/lower.hpp"
@@ -57,35 +56,20 @@ Target processor(std::uint64_t l2_bytes = 1 << 20) {
   return target;
 }
 
+/// Rows of a matrix may be fetched as well: test/tunewright/codegen/llvm/row_prefetcher.cpp.
+constexpr codegen::CompileOptions weights_alone{.prefetch_rows = false, .verify = true};
+
 std::size_t prefetches(const loops::LoopNest& nest, const Target& target = processor(),
-                       const codegen::CompileOptions& options = {.verify = true}) {
+                       const codegen::CompileOptions& options = weights_alone) {
   return test::count(codegen::LlvmCompiler(target, options).to_llvm_ir(nest), "call void @llvm.prefetch");
 }
-
-std::vector<const void*> fetched;
-void note(const void* place, int, int, int) { fetched.push_back(place); }
 
 /// The lines that the kernel fetches, from the first one of the weights on, each time that it does; empty if its result
 /// is wrong.
 std::vector<std::int64_t> lines_fetched_by(const loops::LoopNest& nest) {
-  codegen::LlvmCompiler compiler(processor(), {.verify = true});
-  if (!(test::compiled_error(nest, compiler) < 1e-5)) return {};
-  const test::CalledIntrinsic prefetch{"@llvm.prefetch.p0", reinterpret_cast<std::uintptr_t>(&note)};
-  const codegen::Kernel kernel = test::with_functions_for(std::span(&prefetch, 1), nest, compiler);
-  std::vector<test::FencedMemory> memory;
-  std::vector<void*> pointers;
-  const char* weights = nullptr;
-  for (const codegen::KernelBuffer& buffer : kernel.buffers) {
-    memory.emplace_back(buffer.bytes());
-    pointers.push_back(memory.back().data());
-    if (buffer.layout.role == loops::BufferRole::Constant) weights = static_cast<const char*>(pointers.back());
-  }
-  fetched.clear();
-  codegen::KernelLoader loader;
-  const codegen::tunewright_runtime runtime{&test::run_in_halves, nullptr};
-  loader.load(kernel)(pointers.data(), &runtime);
-  std::vector<std::int64_t> lines;
-  for (const void* place : fetched) lines.push_back((static_cast<const char*>(place) - weights) / 64);
+  codegen::LlvmCompiler compiler(processor(), weights_alone);
+  std::vector<std::int64_t> lines = test::prefetched_bytes(nest, compiler, loops::BufferRole::Constant);
+  for (std::int64_t& line : lines) line /= 64;
   return lines;
 }
 
@@ -122,7 +106,7 @@ TEST_CASE("pieces that the tiles cannot share evenly are fetched as a whole, too
 
 TEST_CASE("nothing is fetched where it would not help") {
   REQUIRE(prefetches(Product{}.nest()) > 0);
-  CHECK(prefetches(Product{}.nest(), processor(), {.prefetch_constants = false}) == 0);
+  CHECK(prefetches(Product{}.nest(), processor(), {.prefetch_constants = false, .prefetch_rows = false}) == 0);
   CHECK(prefetches(Product{.packed = false}.nest()) == 0);               // pieces have gaps
   CHECK(prefetches(Product{.columns = 48}.nest()) == 0);                 // 48 KB stay in L2
   CHECK(prefetches(Product{.columns = 1024, .terms = 32}.nest()) == 0);  // 2 KB are fetched ahead by hardware
