@@ -23,6 +23,7 @@
 #include <tuple>
 #include <vector>
 
+#include "parse_number.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
@@ -132,19 +133,24 @@ int main(int argc, char** argv) {
   if (bench::printed_usage(argc, argv, usage)) return 0;
   std::uint64_t count = 1'000'000, tasks = 2000;
   std::string folder = fs::temp_directory_path().string();
-  for (int a = 1; a < argc; ++a) {
-    const std::string_view option = argv[a];
-    if (option.starts_with("--records="))
-      count = std::strtoull(argv[a] + 10, nullptr, 10);
-    else if (option.starts_with("--tasks="))
-      tasks = std::strtoull(argv[a] + 8, nullptr, 10);
-    else if (option.starts_with("--folder="))
-      folder = option.substr(9);
-    else
-      return std::fprintf(stderr, "bench_journal: unknown option '%s'; see --help\n", argv[a]), 2;
+  try {
+    for (int a = 1; a < argc; ++a) {
+      const std::string_view option = argv[a];
+      const std::string_view value = option.substr(option.find('=') + 1);
+      if (option.starts_with("--records="))
+        count = bench::parse_number(value, "records", 1);
+      else if (option.starts_with("--tasks="))
+        tasks = bench::parse_number(value, "tasks", 1);
+      else if (option.starts_with("--folder="))
+        folder = value;
+      else
+        return std::fprintf(stderr, "bench_journal: unknown option '%s'; see --help\n", argv[a]), 2;
+    }
+  } catch (const std::exception& error) {
+    return std::fprintf(stderr, "bench_journal: %s\n", error.what()), 2;
   }
-  if (tasks == 0 || count < tasks * batch)
-    return std::fprintf(stderr, "bench_journal: give a task or more, and %zu records a task\n", std::size_t{batch}), 2;
+  if (count / batch < tasks)
+    return std::fprintf(stderr, "bench_journal: give %zu records a task or more\n", std::size_t{batch}), 2;
   const std::string base = folder + "/bench-journal-" + std::to_string(::getpid());
   fs::create_directory(base);
   const std::string whole = base + "/whole.jsonl", first = base + "/shard-1.jsonl", second = base + "/shard-2.jsonl",

@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "parse_number.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/journal.hpp"
@@ -201,19 +202,23 @@ int main(int argc, char** argv) {
   if (bench::printed_usage(argc, argv, usage)) return 0;
   std::size_t workers = 1000, results = 100'000, ahead = 3;
   std::string journal;
-  for (int a = 1; a < argc; ++a) {
-    const std::string_view option = argv[a];
-    const std::string value(option.substr(option.find('=') + 1));
-    if (option.starts_with("--workers="))
-      workers = std::stoull(value);
-    else if (option.starts_with("--results="))
-      results = std::stoull(value);
-    else if (option.starts_with("--ahead="))
-      ahead = std::stoull(value);
-    else if (option.starts_with("--journal="))
-      journal = value;
-    else
-      return std::fprintf(stderr, "bench_manager_load: unknown option '%s'; see --help\n", argv[a]), 2;
+  try {
+    for (int a = 1; a < argc; ++a) {
+      const std::string_view option = argv[a];
+      const std::string_view value = option.substr(option.find('=') + 1);
+      if (option.starts_with("--workers="))
+        workers = bench::parse_number(value, "workers", 1);
+      else if (option.starts_with("--results="))
+        results = bench::parse_number(value, "results", 0);
+      else if (option.starts_with("--ahead="))
+        ahead = bench::parse_number(value, "ahead", 0);
+      else if (option.starts_with("--journal="))
+        journal = value;
+      else
+        return std::fprintf(stderr, "bench_manager_load: unknown option '%s'; see --help\n", argv[a]), 2;
+    }
+  } catch (const std::exception& error) {
+    return std::fprintf(stderr, "bench_manager_load: %s\n", error.what()), 2;
   }
   const std::string folder =
       (std::filesystem::temp_directory_path() / ("bench-manager-load-" + std::to_string(::getpid()))).string();
@@ -222,7 +227,7 @@ int main(int argc, char** argv) {
     if (journal.empty()) measure_some(journal = folder + "/measured.jsonl");
     std::vector<Record> records = data::read_journal(journal).records;
     std::erase_if(records, [](const Record& record) { return record.outcome.run_time <= Seconds(0); });
-    if (records.empty() || workers == 0) throw std::runtime_error("no records with a run time in '" + journal + "'");
+    if (records.empty()) throw std::runtime_error("no records with a run time in '" + journal + "'");
     std::vector<double> times;
     double sum = 0;
     for (const Record& record : records) {

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "parse_number.hpp"
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/observer.hpp"
 #include "tunewright/data/journal.hpp"
@@ -90,7 +91,7 @@ int verify(const Options& options) {
   std::ifstream in(options.witness);
   std::string last;
   for (std::string line; std::getline(in, line);) {
-    if (line.size() == 16) ++witnessed[std::stoull(line, nullptr, 16)];
+    if (line.size() == 16) ++witnessed[from_hex(line, "a line of --witness")];
   }
   std::size_t lost = 0, repeated = 0;
   for (const auto& [key, times] : witnessed) {
@@ -135,23 +136,23 @@ int tune(measurers::mpi::World& world, const Options& options) {
 int main(int argc, char** argv) {
   if (bench::printed_usage(argc, argv, usage)) return 0;
   Options options;
-  for (int a = 1; a < argc; ++a) {
-    const std::string_view option = argv[a];
-    const std::string value(option.substr(option.find('=') + 1));
-    if (option == "--verify")
-      options.verify = true;
-    else if (option.starts_with("--trials="))
-      options.trials = std::stoull(value);
-    else if (option.starts_with("--size="))
-      options.size = std::stoll(value);
-    else if (option.starts_with("--journal="))
-      options.journal = value;
-    else if (option.starts_with("--witness="))
-      options.witness = value;
-    else
-      return std::fprintf(stderr, "bench_scale_out: unknown option '%s'; see --help\n", argv[a]), 2;
-  }
   try {
+    for (int a = 1; a < argc; ++a) {
+      const std::string_view option = argv[a];
+      const std::string_view value = option.substr(option.find('=') + 1);
+      if (option == "--verify")
+        options.verify = true;
+      else if (option.starts_with("--trials="))
+        options.trials = bench::parse_number(value, "trials", 1);
+      else if (option.starts_with("--size="))
+        options.size = static_cast<std::int64_t>(bench::parse_number(value, "size", 1, 1U << 20));
+      else if (option.starts_with("--journal="))
+        options.journal = value;
+      else if (option.starts_with("--witness="))
+        options.witness = value;
+      else
+        return std::fprintf(stderr, "bench_scale_out: unknown option '%s'; see --help\n", argv[a]), 2;
+    }
     if (options.verify) return verify(options);
     measurers::mpi::World world;
     return world.is_manager() ? tune(world, options) : world.serve();

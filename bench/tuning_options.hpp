@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -13,10 +11,10 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "instruction_sets.hpp"
+#include "parse_number.hpp"
 #include "tunewright/core/outcome.hpp"
 
 /// What benchmarks that tune kernels are told.
@@ -32,31 +30,6 @@ struct TuningOptions {
   std::optional<std::uint64_t> random_shapes;
   std::optional<std::string> served;
 };
-
-/// A whole number from `least` to `most` as somebody wrote it. Throws `std::invalid_argument` for anything else.
-[[nodiscard]] inline std::uint64_t parse_number(std::string_view text, const std::string& what, std::uint64_t least,
-                                                std::uint64_t most) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < least || number > most) {
-    throw std::invalid_argument(
-        "'" + std::string(text) + "' was given for " + what + "; give a whole number, at least " +
-        std::to_string(least) +
-        (most == std::numeric_limits<std::uint64_t>::max() ? std::string() : ", at most " + std::to_string(most)));
-  }
-  return number;
-}
-
-/// A positive number of seconds as somebody wrote it. Throws `std::invalid_argument` for anything else.
-[[nodiscard]] inline Seconds parse_seconds(std::string_view text, const std::string& what) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || !std::isfinite(seconds)) {
-    throw std::invalid_argument("'" + std::string(text) + "' was given for " + what +
-                                "; give a positive number of seconds");
-  }
-  return Seconds(seconds);
-}
 
 /// A number of trials as somebody wrote it. Throws `std::invalid_argument` for what is none.
 [[nodiscard]] inline std::size_t parse_trials(std::string_view text) {

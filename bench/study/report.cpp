@@ -26,6 +26,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <regex>
 #include <set>
 #include <span>
@@ -140,9 +141,9 @@ std::map<std::string, std::vector<Curve>> write_data(const StudyResults& study, 
     std::map<std::string, std::vector<std::pair<double, const Counters*>>> lines;
     double place = 0;
     for (const std::string& recipe : recipes) {
-      const std::size_t at = recipe.rfind('@');
-      const double x = at == std::string::npos ? place++ : std::stod(recipe.substr(at + 1));
-      lines[recipe.substr(0, at)].emplace_back(x, &study.results.at({data, recipe}));
+      const std::optional<double> number = tunewright::study::number_of(recipe);
+      const double x = number ? *number : place++;
+      lines[recipe.substr(0, recipe.rfind('@'))].emplace_back(x, &study.results.at({data, recipe}));
     }
     for (const auto& [name, points] : lines) {
       out << "# " << data << ", " << name << "\n# x";

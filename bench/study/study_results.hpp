@@ -15,9 +15,11 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "../parse_number.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/study/intervals.hpp"
 
@@ -103,6 +105,16 @@ inline void read_tasks(const std::filesystem::path& folder, StudyResults& study)
   }
 }
 
+/// The number of a recipe that is called "name@number"; nothing for one without "@". Throws `std::invalid_argument` for
+/// one with anything else after it.
+inline std::optional<double> number_of(const std::string& recipe) {
+  const std::size_t at = recipe.rfind('@');
+  if (at == std::string::npos) return std::nullopt;
+  if (const std::optional<double> number = bench::finite_number(std::string_view(recipe).substr(at + 1))) return number;
+  throw std::invalid_argument("recipe '" + recipe + "' has '" + recipe.substr(at + 1) +
+                              "' after its @, where figures have a number; call it name@number, or leave out the @");
+}
+
 /// Reads the JSON of a study. Throws `std::exception` for a file that is none.
 inline StudyResults read_study(const std::string& path) {
   const auto json = nlohmann::json::parse(std::ifstream(path));
@@ -119,12 +131,15 @@ inline StudyResults read_study(const std::string& path) {
       continue;
     }
     const std::string recipe = name.substr(0, first), data = name.substr(first + 1, second - first - 1);
-    const std::uint64_t seed = std::stoull(name.substr(second + std::string("/seed:").size()));
+    const std::size_t of_seed = second + std::string_view("/seed:").size();
+    const std::uint64_t seed =
+        bench::parse_number(name.substr(of_seed, name.find('/', of_seed) - of_seed), "the seed of " + name, 0);
     static const std::set<std::string> not_counters{"family_index", "per_family_instance_index",
                                                     "repetitions",  "repetition_index",
                                                     "threads",      "iterations",
                                                     "real_time",    "cpu_time"};
     if (study.results.find({data, recipe}) == study.results.end()) {
+      static_cast<void>(number_of(recipe));  // before any table is made
       if (study.recipes.empty() || study.recipes.back().first != data) {
         std::size_t known = 0;
         while (known < study.recipes.size() && study.recipes[known].first != data) ++known;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace tunewright;
@@ -46,6 +47,24 @@ TEST_CASE("values of tasks are those of the seeds that the JSON tells of") {
   CHECK(a.interval().value == 0.625);  // ((0.25 + 0.5) / 2 + (0.75 + 1) / 2) / 2
   CHECK(results.results.at({"d", "B"}).at("accuracy").tasks.at("u") == study::OfSeeds{{1, 1.0}});
   CHECK(results.errors == std::vector<std::string>{"B/d/seed:0/iterations:1: no"});
+}
+
+TEST_CASE("what follows the @ of a recipe, and its seed, are numbers") {
+  CHECK(study::number_of("size_8@100") == 100);
+  CHECK(study::number_of("a@b@-0.5") == -0.5);
+  CHECK_FALSE(study::number_of("A"));
+  const support::TemporaryFolder folder;
+  const auto refused = [&](const std::string& name) {
+    std::ofstream(folder.file("s.json")) << R"({"context": {}, "benchmarks": [{"name": ")" << name << R"("}]})";
+    return test::refusal([&] { (void)study::read_study(folder.file("s.json")); });
+  };
+  CHECK(refused("A@many/d/seed:0/iterations:1") ==
+        "recipe 'A@many' has 'many' after its @, where figures have a number; call it name@number, or leave out the @");
+  CHECK(refused("A@/d/seed:0").starts_with("recipe 'A@' has '' after its @"));
+  CHECK(refused("A@1e999/d/seed:0").starts_with("recipe 'A@1e999' has '1e999' after its @"));
+  CHECK(refused("A@7x/d/seed:0").starts_with("recipe 'A@7x' has '7x' after its @"));
+  CHECK(refused("A/d/seed:x/iterations:1") ==
+        "'x' was given for the seed of A/d/seed:x/iterations:1; give a whole number, at least 0");
 }
 
 TEST_CASE("two recipes are subtracted seed by seed, and not where they have other seeds") {

@@ -112,6 +112,7 @@ using AutoTvmLog = LogReader<AutoTvmRecord, autotvm::LineParser>;
 
 #if TUNEWRIGHT_DEFINES(gzip)
 
+#include "tunewright/json/utf8.hpp"
 #include "tunewright/json/writer.hpp"
 
 namespace tunewright::data::autotvm {
@@ -159,7 +160,7 @@ TUNEWRIGHT_INLINE TaskInfo LineParser::read_task(json::Scanner& in) {
   in.string(task.name);
   in.expect(',');
   in.array([&] { task.arguments.push_back(json::read_literal(in)); });
-  if (in.accept(',')) task.keywords = in.skip_value();
+  if (in.accept(',')) task.keywords = json::repaired(in.skip_value());
   in.expect(']');
   return task;
 }

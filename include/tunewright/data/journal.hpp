@@ -104,7 +104,8 @@ class Journal {
   void append(Record record);
 
   /// Appends a description of the task, unless the file has one. A run does this itself; call it when appending records
-  /// by hand, to make the journal complete.
+  /// by hand, to make the journal complete. Throws `std::invalid_argument` for a member that readers reject, as
+  /// `write_journal` does.
   void describe(const Task& task);
 
   // Observer hooks.
@@ -259,7 +260,7 @@ TUNEWRIGHT_INLINE void Journal::append(Record record) {
 TUNEWRIGHT_INLINE void Journal::describe(const Task& task) {
   if (!described_) static_cast<void>(read({}));
   if (described_->contains(stable_hash(task))) return;
-  if (const std::string refused = refused_number(task); !refused.empty())
+  if (const std::string refused = refused_member(task); !refused.empty())
     throw std::invalid_argument("journal '" + options_.path + "': of task '" + task.name + "', " + refused);
   write_all(to_line(task) + '\n');
   described_->insert(stable_hash(task));

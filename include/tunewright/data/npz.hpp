@@ -102,6 +102,8 @@ void write_npz(std::ostream& out, const Dataset& data, const std::vector<std::st
 
 #if TUNEWRIGHT_DEFINES(data)
 
+#include "tunewright/json/utf8.hpp"
+
 namespace tunewright::data {
 
 TUNEWRIGHT_INLINE void NpzWriter::add(std::string_view name, const std::vector<std::string>& texts) {
@@ -220,20 +222,7 @@ TUNEWRIGHT_INLINE std::uint32_t NpzWriter::crc32(std::string_view bytes, std::ui
 
 TUNEWRIGHT_INLINE std::u32string NpzWriter::utf32(std::string_view text) {
   std::u32string result;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<std::uint8_t>(text[i++]);
-    const std::size_t more = lead < 0x80 ? 0 : lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 4;
-    char32_t code = more == 0 ? lead : more == 4 ? 0 : lead & (0x3fU >> more);
-    std::size_t read = 0;
-    while (read < more && i < text.size() && (static_cast<std::uint8_t>(text[i]) & 0xc0U) == 0x80U) {
-      code = (code << 6) | (static_cast<std::uint8_t>(text[i++]) & 0x3fU);
-      ++read;
-    }
-    // Python rejects arrays with surrogates and invalid code points. Overlong encodings are not UTF-8 either.
-    constexpr std::array<char32_t, 5> least{0, 0x80, 0x800, 0x10000, 0};
-    const bool whole = read == more && lead < 0xf8 && code >= least[more];
-    result += whole && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? code : U'\uFFFD';
-  }
+  for (std::size_t at = 0; at < text.size();) result += json::next_code_point(text, at);
   return result;
 }
 

@@ -61,15 +61,14 @@ Fault fault(const std::string& text);
 
 /// Writes records of any source as a journal, for `data::read_journal` and for tuners to resume from, after their
 /// tasks, which may be omitted. Throws `std::invalid_argument`, before writing anything, for a number that readers
-/// reject (a latency that is not positive, any other negative time, and non-finite numbers), and `std::runtime_error`
-/// if the stream rejects the data.
+/// reject (a latency that is not positive, any other negative time, and non-finite numbers) and for a target whose
+/// architecture is not UTF-8, and `std::runtime_error` if the stream rejects the data.
 void write_journal(std::ostream& out, std::span<const Record> records, std::span<const Task> tasks = {});
 
 }  // namespace tunewright::data
 
 #if TUNEWRIGHT_DEFINES(journal)
 
-#include <algorithm>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -87,12 +86,6 @@ inline void write(std::string& line, double value) {
     json::write(line, value);
   else
     line += "null";
-}
-inline void write(std::string& line, std::string_view text) {
-  if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
-    json::write(line, text);
-  else
-    line += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace tunewright::data::record_json
@@ -117,7 +110,7 @@ TUNEWRIGHT_INLINE std::string to_line(const Record& record) {
     else if constexpr (std::is_integral_v<T>)
       json::write(line, value);
     else
-      record_json::write(line, std::string_view(value));
+      json::write(line, std::string_view(value));
   };
   member("task", to_hex(record.task));
   member("task_name", record.task_name);
@@ -275,7 +268,7 @@ TUNEWRIGHT_INLINE void write_journal(std::ostream& out, std::span<const Record> 
     }
   }
   for (const Task& task : tasks) {
-    if (const std::string refused = refused_number(task); !refused.empty())
+    if (const std::string refused = refused_member(task); !refused.empty())
       throw std::invalid_argument("write_journal: of task '" + task.name + "', " + refused);
   }
   for (const Task& task : tasks) out << to_line(task) << '\n';

@@ -75,6 +75,7 @@ void write_safetensors(std::ostream& out, std::span<const Tensor> tensors,
 #if TUNEWRIGHT_DEFINES(data)
 
 #include "tunewright/core/rounded_up.hpp"
+#include "tunewright/json/utf8.hpp"
 #include "tunewright/json/writer.hpp"
 
 namespace tunewright::data::safetensors_detail {
@@ -128,7 +129,7 @@ TUNEWRIGHT_INLINE void write_safetensors(std::ostream& out, std::span<const Tens
   std::vector<const Tensor*> order;
   std::set<std::string> names{"__metadata__"};
   for (const Tensor& tensor : tensors) {
-    if (!names.insert(tensor.name).second) {
+    if (!names.insert(json::repaired(tensor.name)).second) {
       throw std::invalid_argument("data::write_safetensors: the name '" + tensor.name +
                                   "' is taken; give each tensor its own");
     }

@@ -19,11 +19,11 @@ inline constexpr int task_schema = 2;
 ///    "target":{"name":"...","kind":"cpu","threads":16, ..},"graph":[..]}
 ///
 /// "graph" is `Task::graph_json`, from which `program::with_graph` rebuilds the computation; it is omitted for a task
-/// without a graph.
+/// without a graph. Names that are not UTF-8 are repaired.
 [[nodiscard]] std::string to_line(const Task& task);
 
-/// What readers reject about the numbers of a task, e.g. "'weight' is not above 0 and finite"; empty if nothing.
-[[nodiscard]] std::string refused_number(const Task& task);
+/// What readers reject about a member of a task, e.g. "'weight' is not above 0 and finite"; empty if nothing.
+[[nodiscard]] std::string refused_member(const Task& task);
 
 /// Whether a line begins like those of `to_line(task)`.
 [[nodiscard]] bool describes_task(std::string_view line);
@@ -50,6 +50,7 @@ inline constexpr int task_schema = 2;
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/json/scanner.hpp"
+#include "tunewright/json/utf8.hpp"
 #include "tunewright/json/writer.hpp"
 
 namespace tunewright::data::task_json {
@@ -204,7 +205,7 @@ TUNEWRIGHT_INLINE Task task_from_line(std::string_view line) {
       task_json::read_target(in, task.target);
       has_target = true;
     } else if (key == "graph") {
-      task.graph_json = in.skip_value();
+      task.graph_json = json::repaired(in.skip_value());
     } else {
       static_cast<void>(in.skip_value());
     }
@@ -215,13 +216,16 @@ TUNEWRIGHT_INLINE Task task_from_line(std::string_view line) {
   if (from_hex(named, "task") != stable_hash(task)) {
     throw std::runtime_error("describes task " + to_hex(stable_hash(task)) + ", but names " + named);
   }
-  if (const std::string refused = refused_number(task); !refused.empty()) throw std::runtime_error(refused);
+  if (const std::string refused = refused_member(task); !refused.empty()) throw std::runtime_error(refused);
   return task;
 }
 
-TUNEWRIGHT_INLINE std::string refused_number(const Task& task) {
+TUNEWRIGHT_INLINE std::string refused_member(const Task& task) {
   if (!(task.weight > 0) || !std::isfinite(task.weight)) return "'weight' is not above 0 and finite";
   if (!(task.flops >= 0) || !std::isfinite(task.flops)) return "'flops' is below 0 or not finite";
+  // Tasks are told apart by it: repaired, it would be that of another.
+  if (const std::string& text = task.target.architecture; json::repaired(text) != text)
+    return "'architecture' of the target is not UTF-8: '" + json::repaired(text) + "'; give it in UTF-8";
   return {};
 }
 

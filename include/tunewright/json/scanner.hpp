@@ -29,7 +29,8 @@ namespace json {
 /// parser, which matters for logs of millions of lines.
 ///
 /// Each call consumes one value or throws `FormatError` with the column. `NaN`, `Infinity` and `-Infinity`, as written
-/// by Python, are numbers.
+/// by Python, are numbers. Strings and keys that are not UTF-8 are repaired, as `repaired` does; `plain_string` and
+/// `skip_value` give the bytes of the text.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
@@ -110,7 +111,7 @@ class Scanner {
   std::string_view skip_value();
 
  private:
-  /// A key, as a view of the text or, if it has escapes, of `unescaped`.
+  /// A key, as a view of the text or, if it has escapes or is no ASCII, of `unescaped`.
   std::string_view key(std::string& unescaped);
   // Rare cases are separate functions, so that the common ones are small enough to be inlined.
   char peek_further();
@@ -172,6 +173,8 @@ class Scanner {
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include "tunewright/json/utf8.hpp"
+
 namespace tunewright::json {
 
 TUNEWRIGHT_INLINE void Scanner::fail(std::string_view expected) const {
@@ -226,10 +229,11 @@ TUNEWRIGHT_INLINE void Scanner::string(std::string& into) {
     find(string_ends);
     into.append(from, at_);
     if (at_ == end_) fail("expected the end of a string");
-    if (*at_++ == '"') return;
+    if (*at_++ == '"') break;
     escape(into);
     from = at_;
   }
+  if (!is_ascii(into)) into = repaired(into);
 }
 
 TUNEWRIGHT_INLINE std::string Scanner::string() {
@@ -251,7 +255,11 @@ TUNEWRIGHT_INLINE std::string_view Scanner::key(std::string& unescaped) {
   const char* const from = at_;
   expect('"');
   find(string_ends);
-  if (at_ < end_ && *at_ == '"') return {from + 1, static_cast<std::size_t>(at_++ - from - 1)};
+  const std::string_view name(from + 1, static_cast<std::size_t>(at_ - from - 1));
+  if (at_ < end_ && *at_ == '"' && is_ascii(name)) {
+    ++at_;
+    return name;
+  }
   at_ = from;
   string(unescaped);
   return unescaped;

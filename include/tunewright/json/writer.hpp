@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,7 +11,8 @@
 
 #include "tunewright/detail/config.hpp"
 
-/// Appends JSON to strings. Numbers are written in the shortest form that is read back as the same value.
+/// Appends JSON to strings. Numbers are written in the shortest form that is read back as the same value; text that is
+/// not UTF-8 is repaired, as `repaired` does.
 namespace tunewright::json {
 
 void write(std::string& out, double value);
@@ -68,6 +70,8 @@ void write_object(std::string& out, const Members& members) {
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include "tunewright/json/utf8.hpp"
+
 namespace tunewright::json {
 
 TUNEWRIGHT_INLINE void write(std::string& out, double value) {
@@ -83,7 +87,13 @@ TUNEWRIGHT_INLINE void write(std::string& out, double value) {
 
 TUNEWRIGHT_INLINE void write(std::string& out, std::string_view text) {
   out += '"';
-  for (const char c : text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      append_character(out, text, at);
+      continue;
+    }
+    ++at;
     switch (c) {
       case '"': out += "\\\""; break;
       case '\\': out += "\\\\"; break;

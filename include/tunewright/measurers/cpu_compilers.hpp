@@ -13,6 +13,10 @@
 
 namespace tunewright::measurers {
 
+namespace remote {
+struct Device;
+}
+
 using CpuCompileTeam = CompileTeam<codegen::LlvmCompiler>;
 
 /// The compilers of measurers that compile for CPUs, one for each thread, kept by target and options.
@@ -29,6 +33,9 @@ class CpuCompilers {
 /// What determines the latencies of kernels that are compiled here, apart from the machine they run on.
 [[nodiscard]] std::string identity_of(const Target& target, const codegen::CompileOptions& options,
                                       const Protocol& protocol);
+/// The same of kernels that run on `device`, with it.
+[[nodiscard]] std::string identity_of(const remote::Device& device, const codegen::CompileOptions& options,
+                                      const Protocol& protocol);
 
 }  // namespace tunewright::measurers
 
@@ -37,6 +44,7 @@ class CpuCompilers {
 #include <memory>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/measurers/remote/messages.hpp"
 
 namespace tunewright::measurers {
 
@@ -51,6 +59,11 @@ TUNEWRIGHT_INLINE const CpuCompileTeam::Compilers& CpuCompilers::at_least(std::s
 TUNEWRIGHT_INLINE std::string identity_of(const Target& target, const codegen::CompileOptions& options,
                                           const Protocol& protocol) {
   return codegen::LlvmCompiler(target, options).identity() + identity_suffix(protocol.evict);
+}
+
+TUNEWRIGHT_INLINE std::string identity_of(const remote::Device& device, const codegen::CompileOptions& options,
+                                          const Protocol& protocol) {
+  return identity_of(remote::compiled_for(device.target, device), options, protocol) + ", on " + device.identity();
 }
 
 }  // namespace tunewright::measurers

@@ -114,21 +114,16 @@ struct Mpi {
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/latency.hpp"
-#include "tunewright/core/require.hpp"
 
 namespace tunewright::measurers {
 
 TUNEWRIGHT_INLINE void Mpi::check_options() const {
-  validate(protocol);
   if (world == nullptr || world->size() < 2) {
     throw std::invalid_argument(
         std::string("measurers::Mpi: ") + (world == nullptr ? "world is not set" : "there is one rank, which tunes") +
         "; make a measurers::mpi::World first of all in main, and start the program by mpirun with 2 ranks or more");
   }
-  constexpr const char* who = "measurers::Mpi";
-  require(ahead >= 1 && ahead <= 64, who, "ahead", ahead, "1 to 64");
-  require(connect_timeout_seconds > 0, who, "connect_timeout_seconds", connect_timeout_seconds, "a time above 0");
-  require(reply_grace_seconds > 0, who, "reply_grace_seconds", reply_grace_seconds, "a time above 0");
+  remote::check_worker_options("measurers::Mpi", *this);
 }
 
 TUNEWRIGHT_INLINE const remote::Device& Mpi::device() const {
@@ -168,10 +163,7 @@ TUNEWRIGHT_INLINE const remote::Device& Mpi::device() const {
   return *state->device;
 }
 
-TUNEWRIGHT_INLINE std::string Mpi::identity() const {
-  const remote::Device& worker = device();
-  return identity_of(remote::compiled_for(worker.target, worker), compile, protocol) + ", on " + worker.identity();
-}
+TUNEWRIGHT_INLINE std::string Mpi::identity() const { return identity_of(device(), compile, protocol); }
 
 namespace mpi {
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,11 @@ struct State {
   CpuCompilers compilers;
 };
 
+/// The command starts no worker.
+struct NotStarted : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class Batch;
 
 }  // namespace remote
@@ -56,8 +62,9 @@ class Batch;
 /// If a worker is lost (killed, silent, or violating the protocol), it is started again, at most `max_restarts` times
 /// without a result in between, and gets the kernels whose results are missing. A kernel that crashes does not end the
 /// conversation: the worker's sandbox reports that as a result. A kernel that was being measured when two workers were
-/// lost is `Unknown` with the reason. A worker that comes back as another device is refused, because latencies of two
-/// devices must not be mixed.
+/// lost is `Unknown` with the reason. Where none starts again, as while a machine reboots, the restarts that are left
+/// are spread over `connect_timeout_seconds`. A worker that comes back as another device is refused, because latencies
+/// of two devices must not be mixed.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
 /// Units:       latencies are seconds per call; `Outcome::compile_time` is the time on one thread.
@@ -65,9 +72,9 @@ class Batch;
 ///              flight, which are kept until their results are in.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements.
 /// Errors:      `std::invalid_argument` for invalid options, for a task without a graph, and for a task of another
-///              device than the worker's (the message names both); `std::runtime_error` if the worker cannot be
-///              started, was lost too often, or was lost twice at the transfer of one task. Outcomes that were known
-///              before have gone to the sink.
+///              device than the worker's (the message names both); `std::runtime_error` if the first worker cannot be
+///              started, the worker was lost too often, or it was lost twice at the transfer of one task. Outcomes that
+///              were known before have gone to the sink.
 struct Remote {
   std::vector<std::string> command{};  ///< program and arguments; searched on the PATH
   Protocol protocol = {};
@@ -115,27 +122,22 @@ struct Remote {
 #include <algorithm>
 #include <deque>
 #include <exception>
-#include <stdexcept>
+#include <thread>
 #include <utility>
 #include <variant>
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/latency.hpp"
-#include "tunewright/core/require.hpp"
 
 namespace tunewright::measurers {
 
 TUNEWRIGHT_INLINE void Remote::check_options() const {
-  validate(protocol);
   if (command.empty() || command.front().empty()) {
     throw std::invalid_argument(
         "measurers::Remote: command is empty; give the program that starts a worker and its arguments, such as "
         "{\"ssh\", \"board\", \"tunewright-worker\"}");
   }
-  constexpr const char* who = "measurers::Remote";
-  require(ahead >= 1 && ahead <= 64, who, "ahead", ahead, "1 to 64");
-  require(connect_timeout_seconds > 0, who, "connect_timeout_seconds", connect_timeout_seconds, "a time above 0");
-  require(reply_grace_seconds > 0, who, "reply_grace_seconds", reply_grace_seconds, "a time above 0");
+  remote::check_worker_options("measurers::Remote", *this);
 }
 
 TUNEWRIGHT_INLINE remote::Connection& Remote::connected() const {
@@ -155,7 +157,7 @@ TUNEWRIGHT_INLINE remote::Connection& Remote::connected() const {
   try {
     made = std::make_unique<remote::Connection>(command, Seconds(connect_timeout_seconds));
   } catch (const std::exception& error) {
-    throw std::runtime_error("there is no worker at the end of '" + words + "': " + error.what());
+    throw remote::NotStarted("there is no worker at the end of '" + words + "': " + error.what());
   }
   if (state->device && state->device->identity() != made->device().identity()) {
     throw std::runtime_error("the worker '" + words + "' was started again and is another device: '" +
@@ -179,10 +181,7 @@ TUNEWRIGHT_INLINE std::string Remote::lose(const std::exception& reason) const {
   return "the worker on '" + who + "' was lost: " + reason.what();
 }
 
-TUNEWRIGHT_INLINE std::string Remote::identity() const {
-  const remote::Device& worker = device();
-  return identity_of(remote::compiled_for(worker.target, worker), compile, protocol) + ", on " + worker.identity();
-}
+TUNEWRIGHT_INLINE std::string Remote::identity() const { return identity_of(device(), compile, protocol); }
 
 TUNEWRIGHT_INLINE remote::Conversation& Remote::worker_for(const Task& task) {
   remote::Conversation& worker = connected().worker();
@@ -212,15 +211,19 @@ class Batch {
 
   /// Makes a worker ready for the task unless one is.
   void prepare() {
-    for (bool again = false; worker_ == nullptr; again = true) {
+    for (bool again = false; worker_ == nullptr;) {
       try {
         worker_ = &m_.worker_for(task_);
+      } catch (const NotStarted&) {
+        if (m_.state->workers_since_result > m_.max_restarts) throw;
+        std::this_thread::sleep_for(Seconds(m_.connect_timeout_seconds / m_.max_restarts));
       } catch (const ConversationFailed& error) {
         const std::string lost = m_.lose(error);
         if (again) {
           throw std::runtime_error(lost + "; so was the one before it, also while it was given task '" + task_.name +
                                    "'; look after the machine");
         }
+        again = true;
       }
     }
   }
@@ -331,13 +334,15 @@ class Batch {
 TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::span<const loops::LoopNest> programs,
                                                        const OutcomeSink& sink) {
   check_options();
-  if (const std::string reason = remote::objection(task.target, device()); !reason.empty())
+  // A worker that was lost since is started again by the batch.
+  const remote::Device& on = state->device ? *state->device : device();
+  if (const std::string reason = remote::objection(task.target, on); !reason.empty())
     throw std::invalid_argument("measurers::Remote: " + reason);
   remote::Batch batch(*this, task, programs.size(), sink);
   batch.prepare();
   const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, processors.size());
   const CpuCompileTeam::Compilers& compilers =
-      state->compilers.at_least(threads, remote::compiled_for(task.target, *state->device), compile);
+      state->compilers.at_least(threads, remote::compiled_for(task.target, on), compile);
   CpuCompileTeam team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
   return batch.run(team);
 }

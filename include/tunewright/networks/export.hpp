@@ -280,8 +280,8 @@ TUNEWRIGHT_INLINE ExportedNetwork export_network(const Network& network, const P
   }
   const std::vector<char> library = codegen::static_library(members);
   const std::string& symbol = text.symbol();
-  const std::string header = text.header();
-  codegen::detail::check_names(directory, symbol, header);
+  const std::string header = text.header(), source = text.source();
+  codegen::detail::check_names(directory, symbol, header + source);
   ExportedNetwork files{symbol,
                         directory / (symbol + ".h"),
                         directory / (symbol + ".c"),
@@ -289,7 +289,7 @@ TUNEWRIGHT_INLINE ExportedNetwork export_network(const Network& network, const P
                         directory / (symbol + ".weights"),
                         codegen::export_runtime(directory)};
   codegen::detail::write_file(files.header, header);
-  codegen::detail::write_file(files.source, text.source());
+  codegen::detail::write_file(files.source, source);
   codegen::detail::write_file(files.library, {library.data(), library.size()});
   write_weights(files.weights, text.identity(), text.constants(), values);
   return files;

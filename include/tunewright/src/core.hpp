@@ -48,6 +48,7 @@
 #include "tunewright/filters/concept.hpp"
 #include "tunewright/json/literal.hpp"
 #include "tunewright/json/scanner.hpp"
+#include "tunewright/json/utf8.hpp"
 #include "tunewright/json/writer.hpp"
 #include "tunewright/measurers/batch_outcomes.hpp"
 #include "tunewright/nn/parameters.hpp"

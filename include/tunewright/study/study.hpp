@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -27,6 +28,7 @@
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/interrupt.hpp"
 #include "tunewright/core/rng.hpp"
+#include "tunewright/json/utf8.hpp"
 #include "tunewright/session/network_tasks.hpp"
 #include "tunewright/study/finalists.hpp"
 #include "tunewright/study/finished_search.hpp"
@@ -83,12 +85,13 @@ benchmark::internal::Benchmark* register_once(const std::string& subject, const 
         state.SkipWithError(stopped);
       } catch (const std::exception& error) {
         ++failed_runs();
-        state.SkipWithError(error.what());
+        state.SkipWithError(json::repaired(error.what()).c_str());
       }
       if (state.error_occurred()) break;
     }
   };
-  const std::string name = subject + "/" + data + "/seed:" + std::to_string(seed);
+  // Google Benchmark writes names and errors as they are, and readers refuse JSON that is not UTF-8.
+  const std::string name = json::repaired(subject + "/" + data + "/seed:" + std::to_string(seed));
   return benchmark::RegisterBenchmark(name.c_str(), once)->Iterations(1)->Unit(benchmark::kMillisecond);
 }
 
@@ -449,8 +452,14 @@ int run(int argc, char** argv, const Plan& plan, const Setup& setup) {
     const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
     if (std::ranges::find(words, std::string_view("--help")) != words.end()) std::fputs(usage(plan).c_str(), stdout);
     Options options = take_options(argc, argv, plan);
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+    // With its default filter Google Benchmark makes room for one run at a time and moves those before it, which takes
+    // long for thousands. A filter that all runs match comes ahead of the user's, which has precedence.
+    std::string all_runs = "--benchmark_filter=.*";
+    std::vector<char*> own(argv, argv + argc);
+    if (std::getenv("BENCHMARK_FILTER") == nullptr) own.insert(own.begin() + std::min(argc, 1), all_runs.data());
+    auto count = static_cast<int>(own.size());
+    benchmark::Initialize(&count, own.data());
+    if (benchmark::ReportUnrecognizedArguments(count, own.data())) return 1;
     for (const std::string& folder : plan.folders) {
       if (!options.data.empty() && std::filesystem::is_directory(options.data / folder)) continue;
       std::fprintf(stderr, "skipped: no folder '%s' in the data; name their folder by --data=DIR, see docs/studies\n",

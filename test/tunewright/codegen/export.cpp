@@ -260,7 +260,7 @@ TEST_CASE("kernels of one program whose headers would declare one name are refus
       const std::string said = test::refusal([&] { codegen::export_kernel(b, second, folder.file("a")); });
       const auto says = [&](const std::string& part) { return said.find(part) != std::string::npos; };
       CHECK_MESSAGE(says("'" + codegen::detail::c_symbol(second) + "'"), said);
-      CHECK_MESSAGE(says("'" + files.symbol + "', which is '" + files.header.string() + "'"), said);
+      CHECK_MESSAGE(says("'" + files.symbol + "', which has '" + files.header.string() + "'"), said);
       CHECK_MESSAGE(says("both declare " + pair.shared + "; export one of them under another name"), said);
       // Nothing of it was written, and the first may be written anew.
       CHECK_FALSE(std::filesystem::exists(folder.file("a/" + codegen::detail::c_symbol(second) + ".o")));

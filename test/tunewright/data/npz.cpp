@@ -126,8 +126,8 @@ TEST_CASE("shapes and names that do not fit are refused") {
 TEST_CASE("what is no character becomes one that says so") {
   std::stringstream out;
   data::NpzWriter file(out);
-  const std::vector<std::string> none{"\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80", "\xc0\x80",
-                                      "\xe0\x9f\xbf"};
+  const std::vector<std::string> none{"\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80",
+                                      "\xc0\x80",     "\xe0\x9f\xbf",     "\x80\x80\x81\x81\x81"};
   file.add("none", none);
   const std::vector<std::string> some{"\xed\x9f\xbf", "\xf4\x8f\xbf\xbf", "\xc2\x80"};
   file.add("some", some);

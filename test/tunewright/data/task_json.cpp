@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 
@@ -92,6 +94,32 @@ TEST_CASE("a description that is not whole, or of another task than it names, is
   CHECK(contains(refused(replaced(line, "sse4.2", "sse1")), "instruction set"));
   CHECK(contains(refused(replaced(line, "\"weight\":1", "\"weight\":0")), "'weight' is not above 0"));
   CHECK(contains(refused(R"({"schema":2,"task":"00"})"), "'target' is missing"));
+}
+
+TEST_CASE("names that are not UTF-8 are repaired, and so are those of operators and of older lines") {
+  program::ComputeGraph graph;
+  const program::Tensor a = graph.input("caf\xe9", {4});
+  static_cast<void>(graph.compute("C", {{"i\xff", 4}}, [&](auto i) { return a(i[0]) + 1; }));
+  const Task task = program::make_task("matmul \xff", std::make_shared<const program::ComputeGraph>(graph),
+                                       Target{.name = "caf\xe9"});
+  const std::string line = data::to_line(task);
+  CHECK(nlohmann::json::accept(line));
+  const Task back = program::with_graph(data::task_from_line(line));
+  CHECK(back.name == "matmul \xef\xbf\xbd");
+  CHECK(back.target.name == "caf\xef\xbf\xbd");
+  CHECK(back.graph->op(0).name == "caf\xef\xbf\xbd");
+  CHECK(stable_hash(back) == stable_hash(task));
+  const Task older = data::task_from_line(replaced(line, "matmul \xef\xbf\xbd", "matmul \xff"));
+  CHECK(data::to_line(older) == line);
+  CHECK(data::to_line(data::task_from_line(replaced(line, "i\xef\xbf\xbd", "i\xff"))) == line);
+}
+
+TEST_CASE("an architecture that is not UTF-8, by which tasks are told apart, is refused") {
+  Task task = toy::task();
+  task.target.architecture = "sm_\xff";
+  CHECK(contains(data::refused_member(task), "'architecture' of the target is not UTF-8: 'sm_\xef\xbf\xbd'"));
+  task.target.architecture = "caf\xc3\xa9";
+  CHECK(data::refused_member(task).empty());
 }
 
 TEST_CASE("members that a later writer adds are passed over") {

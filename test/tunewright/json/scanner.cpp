@@ -53,6 +53,17 @@ TEST_CASE("where brackets and quotes stand in their eight characters makes no di
   }
 }
 
+TEST_CASE("strings and keys are UTF-8, whatever the text is") {
+  json::Scanner in("{\"caf\xe9\": \"na\xefve \\u00e9\", \"caf\xc3\xa9\": \"na\xc3\xafve\"}");
+  std::vector<std::string> read;
+  in.object([&](std::string_view key) {
+    read.emplace_back(key);
+    read.push_back(in.string());
+  });
+  CHECK(read ==
+        std::vector<std::string>{"caf\xef\xbf\xbd", "na\xef\xbf\xbdve \xc3\xa9", "caf\xc3\xa9", "na\xc3\xafve"});
+}
+
 TEST_CASE("a value that is cut short, unbalanced or too deep is refused with its column") {
   CHECK(reason("") == "column 1: expected a number, but the text ends");
   CHECK(reason("[1, [2]") == "column 8: expected ']', but the text ends");

@@ -24,3 +24,9 @@ TEST_CASE("arrays and objects are written with what stands in them, names in quo
   json::write_object(line, nested, [&](const auto& inner) { json::write_object(line, inner); });
   CHECK(line == R"({"x": {"y": 1}, "z": {}})");
 }
+
+TEST_CASE("text that is not UTF-8 is JSON all the same") {
+  std::string line;
+  json::write_object(line, std::map<std::string, std::string>{{"key \x80", "caf\xc3\xa9 caf\xe9\n"}});
+  CHECK(line == "{\"key \xef\xbf\xbd\": \"caf\xc3\xa9 caf\xef\xbf\xbd\\n\"}");
+}

@@ -16,6 +16,7 @@
 #include "support/faulty_nests.hpp"
 #include "support/measurer_laws.hpp"
 #include "support/refusal.hpp"
+#include "support/temporary_folder.hpp"
 #include "tunewright/core/arm_targets.hpp"
 #include "tunewright/measurers/sandbox/confinement.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -180,6 +181,44 @@ TEST_CASE("workers that are lost too often without a result end the measuring, w
              "was lost 2 times without a result in between"));
   CHECK(known == std::vector<std::string>{"none", "none", "none", "unknown"});
   CHECK(says(test::refusal<std::runtime_error>([&] { measurer.measure(task, programs); }), "was lost 2 times"));
+}
+
+TEST_CASE("a worker that does not start again at once is tried until restarts are used up, and nothing has failed") {
+  for (const unsigned ahead : {1U, 3U}) {
+    Remote measurer = quick();
+    measurer.max_restarts = 3;
+    measurer.ahead = ahead;
+    const Task task = matmul_task(24, 20, 28, measurer.target());
+    const std::vector<LoopNest> programs(6, nest_of(task));
+    const support::TemporaryFolder folder;
+    const std::string up = folder.file("up");
+    const std::vector<std::string> works = measurer.command, fails = {"sh", "-c", "exit 3"};
+    // It fails once and leaves a file; the next one finds the file and works.
+    const std::vector<std::string> works_later = {
+        "sh", "-c", "test -e " + up + " && exec " + TUNEWRIGHT_WORKER + "; touch " + up + "; exit 3"};
+    const auto outcomes = measurer.measure(task, programs, [&](std::size_t i, const Outcome&) {
+      if (i != 1) return;
+      measurer.command = works_later;
+      measurer.connect_timeout_seconds = 5;
+      kill_worker(measurer);
+    });
+    for (const Outcome& outcome : outcomes) CHECK(fault_of(outcome) == "none");
+    CHECK(measurer.state->workers_started == 3);
+
+    std::size_t known = 0;
+    CHECK(says(test::refusal<std::runtime_error>([&] {
+                 measurer.measure(task, programs, [&](std::size_t, const Outcome& outcome) {
+                   CHECK(fault_of(outcome) == "none");
+                   if (++known != 2) return;
+                   measurer.command = fails;
+                   measurer.connect_timeout_seconds = 0.3;
+                   kill_worker(measurer);
+                 });
+               }),
+               "there is no worker at the end of 'sh -c exit 3': "));
+    CHECK(known >= 2);
+    CHECK(measurer.state->workers_started == 6);
+  }
 }
 
 TEST_CASE("a task that the worker refuses costs no worker, and the one before it is measured again") {

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,6 +24,16 @@ struct OtherFeatures : toy::Features {
   [[nodiscard]] FeatureSchema schema() const {
     FeatureSchema schema = toy::Features::schema();
     schema.version = 2;
+    return schema;
+  }
+};
+struct OtherColumns : toy::Features {
+  std::string unit = "bytes";
+  std::size_t columns = 4;
+  [[nodiscard]] FeatureSchema schema() const {
+    FeatureSchema schema = toy::Features::schema();
+    schema.columns.resize(columns);
+    schema.columns[1].unit = unit;
     return schema;
   }
 };
@@ -50,9 +62,28 @@ TEST_CASE("a model in a file is loaded with the featurizer and type that it was 
   loaded.predict(x, after);
   CHECK(before == after);
 
-  CHECK(contains(refused<models::Linear, OtherFeatures>(path), "feature schema"));
-  CHECK(contains(refused<models::Linear, OtherFeatures>(path), path));
+  const std::string trained = "'" + path + "': the model was trained on featurizer 'toy tiles' version 1";
+  const std::string remedy = "; load it with that featurizer, or train it again";
+  CHECK(refused<models::Linear, OtherFeatures>(path) == trained + ", and this one is 'toy tiles' version 2" + remedy);
+  CHECK(refused<models::Linear, OtherColumns>(path) ==
+        trained + " with other columns: column 1 was 'tile1' in 'log2', and is 'tile1' in 'bytes'" + remedy);
+  OtherColumns fewer;
+  fewer.unit = "log2";
+  CHECK(test::refusal<std::runtime_error>([&] { (void)models::load_model<models::Linear>(path, fewer); }) ==
+        trained + " with other columns: column 4 was 'tile4' in 'log2', and is missing" + remedy);
   CHECK(contains(refused<models::Gbdt>(path), "holds a 'models::Linear'"));
+}
+
+TEST_CASE("a model that does not name its featurizer tells the keys of both") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("model.safetensors");
+  std::ofstream(path, std::ios::binary) << [] {
+    std::ostringstream saved;
+    models::Linear{}.save(saved, stable_hash(toy::Features{}.schema()));
+    return saved.str();
+  }();
+  (void)models::load_model<models::Linear>(path, toy::Features{});
+  CHECK(contains(refused<models::Linear, OtherFeatures>(path), "the model was trained on feature schema"));
 }
 
 TEST_CASE("files that cannot be written, are missing or damaged are named") {

@@ -369,14 +369,20 @@ TEST_CASE("what cannot be exported is named") {
   kernels.clear();
   CHECK(contains(refused(), "0 kernels were given for the"));
   kernels = networks::compile_kernels(e.network, e.partition, e.schedules);
-  // A function of the network, and what is no more than a number.
-  for (const std::string name : {"net_load", "net_no_weights"}) {
+  // A function of the network, what is no more than a number, and one of its kernels.
+  for (const std::string name : {"net_load", "net_no_weights", "net_kernel0"}) {
     const codegen::ExportedKernel files = codegen::export_kernel(kernels[0], name, folder.path());
-    CHECK(contains(refused(), "the headers of 'net' and of '" + name + "', which is '" + files.header.string() +
+    CHECK(contains(refused(), "the exports 'net' and '" + name + "', which has '" + files.header.string() +
                                   "', would both declare " + name + "; export one of them under another name"));
     CHECK_FALSE(std::filesystem::exists(folder.file("net.c")));
     std::filesystem::remove(files.header);
   }
+  const test::CProgram other;
+  networks::export_network(e.network, e.partition, kernels, e.values, "net", other.path());
+  CHECK(contains(test::refusal([&] { codegen::export_kernel(kernels[0], "net_kernel0", other.path()); }),
+                 "the exports 'net_kernel0' and 'net', which has '" + other.file("net.h") +
+                     "', would both declare net_kernel0; export one of them under another name"));
+  CHECK_NOTHROW(codegen::export_kernel(kernels[0], "net_kernel", other.path()));
   e.network = text_network();
   CHECK(contains(refused(), "the partition is not one of network 'bert_base'"));
   std::ofstream(folder.file("file")) << "not a folder";

@@ -107,6 +107,14 @@ TEST_CASE("what the file leaves open must be given") {
   CHECK(test::refusal([&] {
           (void)networks::import_onnx(model_file("images_13"), {.shapes = {{"image", {2, 3, 9, 10}}}});
         }).find("[2, 3, 9, 10] for input 'image', which does not fit") != std::string::npos);
+  CHECK(test::refusal(
+            [&] { (void)networks::import_onnx(file, {.dimensions = {{"batch", 1}, {"token", 5}, {"tokens", 5}}}); }) ==
+        "model 'transformer': options.dimensions names 'token', which no input has; give the extents of 'batch', "
+        "'tokens'");
+  CHECK(test::refusal([&] {
+          (void)networks::import_onnx(model_file("images_13"), {.dimensions = {{"batch", 1}}});
+        }).find("names 'batch', which no input has; no extent of an input has a name, so leave it out") !=
+        std::string::npos);
   // Eight tokens are more than there are positions.
   CHECK(test::refusal([&] {
           (void)networks::import_onnx(file, {.dimensions = {{"batch", 1}, {"tokens", 8}}});

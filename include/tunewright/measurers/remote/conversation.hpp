@@ -7,11 +7,24 @@
 #include <string>
 
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/core/require.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/measurers/protocol.hpp"
 #include "tunewright/measurers/remote/frames.hpp"
 #include "tunewright/measurers/remote/messages.hpp"
 
 namespace tunewright::measurers::remote {
+
+/// Checks the options that all measurers with workers share. Throws `std::invalid_argument`, with `who`, for one out of
+/// range.
+template <class Measurer>
+void check_worker_options(const char* who, const Measurer& measurer) {
+  validate(measurer.protocol);
+  require(measurer.ahead >= 1 && measurer.ahead <= 64, who, "ahead", measurer.ahead, "1 to 64");
+  require(measurer.connect_timeout_seconds > 0, who, "connect_timeout_seconds", measurer.connect_timeout_seconds,
+          "a time above 0");
+  require(measurer.reply_grace_seconds > 0, who, "reply_grace_seconds", measurer.reply_grace_seconds, "a time above 0");
+}
 
 /// The host's side of the protocol, over a carrier that it does not own.
 ///

@@ -17,8 +17,8 @@ namespace tunewright::networks {
 
 struct OnnxOptions {
   std::map<std::string, std::vector<std::int64_t>> shapes{};  ///< of inputs, by name; required if the file has none
-  std::map<std::string, std::int64_t> dimensions{};           ///< extents by their name in the file; others are ignored
-  std::string name{};                                         ///< of the network; by default that of the file's graph
+  std::map<std::string, std::int64_t> dimensions{};  ///< of inputs that the file leaves open, by the name there
+  std::string name{};                                ///< of the network; by default that of the file's graph
 
   // Limits on time and memory for hostile files.
   double most_file_bytes = 0x1p31;    ///< of the file, of each file that weights are in, and of all weights in it
@@ -49,8 +49,9 @@ namespace onnx {
 /// Converts a model to a compute graph. Constants are folded, batch normalisations are folded into the preceding
 /// convolutions, images are stored channels last, and nodes that no output needs are omitted.
 ///
-/// Errors: `UnsupportedModel`; `std::invalid_argument` for inputs of unknown shape, for inconsistent shapes, for nodes
-///         that read what no earlier one computes, and for models beyond the limits.
+/// Errors: `UnsupportedModel`; `std::invalid_argument` for inputs of unknown shape, for inconsistent shapes, for
+///         options that name no input or extent of the file, for nodes that read what no earlier one computes, and for
+///         models beyond the limits.
 /// Determinism: a function of the arguments.
 [[nodiscard]] ImportedNetwork convert(Model model, const OnnxOptions& options = {});
 
@@ -168,7 +169,7 @@ TUNEWRIGHT_INLINE void Converter::add_inputs() {
     if (!found) refuse("options.shapes names '" + name + "', which is no input of the file");
   }
   std::string unknown;
-  std::set<std::string> unused;
+  std::set<std::string> unused, named;
   for (const auto& [name, extent] : options_.dimensions) unused.insert(name);
   for (const ModelInput& input : model_.inputs) {
     Shape shape;
@@ -177,6 +178,7 @@ TUNEWRIGHT_INLINE void Converter::add_inputs() {
       const Dimension& dimension = input.shape[d];
       const auto extent = options_.dimensions.find(dimension.symbol);
       unused.erase(dimension.symbol);
+      if (!dimension.symbol.empty()) named.insert(dimension.symbol);
       if (dimension.extent) {
         shape.push_back(*dimension.extent);
       } else if (given == options_.shapes.end() && extent == options_.dimensions.end()) {
@@ -213,6 +215,12 @@ TUNEWRIGHT_INLINE void Converter::add_inputs() {
       unknown += "\n  and options.dimensions names '" + name + "', which no input has; is it misspelt?";
     refuse("extents are left open:" + unknown +
            "\ngive them in options.shapes by input, or in options.dimensions by the name of the extent");
+  }
+  if (!unused.empty()) {
+    std::string names;
+    for (const std::string& name : named) names += (names.empty() ? "'" : ", '") + name + "'";
+    refuse("options.dimensions names '" + *unused.begin() + "', which no input has; " +
+           (names.empty() ? "no extent of an input has a name, so leave it out" : "give the extents of " + names));
   }
 }
 
