@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <numeric>
@@ -76,7 +75,14 @@ class RowPrefetcher {
   static constexpr std::int64_t line_bytes = 64;
   static constexpr std::int64_t page_bytes = 4096;
   static constexpr std::int64_t most_ahead = 16, least_ahead = 4;  // rows
-  static constexpr std::size_t most_lines = 16;                    // of an iteration
+  static constexpr std::int64_t most_lines = 16;                   // of an iteration
+
+  /// What the loops inside an iteration read of a buffer.
+  struct Pieces {
+    std::vector<std::int64_t> offsets{0};  ///< of elements from the first one, ascending
+    std::int64_t rows = 1;                 ///< of those that windows share, each time
+    std::int64_t row_bytes = 0;            ///< least distance between rows
+  };
 
   [[nodiscard]] std::optional<RowPrefetch> prefetch_of(const Access& access, const loops::Loop& loop,
                                                        std::span<const loops::Loop* const> inside) const {
@@ -84,41 +90,58 @@ class RowPrefetcher {
     if (static_cast<std::uint64_t>(buffer.bytes()) <= context_.target.l1_bytes) return std::nullopt;
     const std::optional<std::int64_t> step = loops::stride(access.offset, loop.var);
     if (!step || *step == 0) return std::nullopt;
-    const auto element_bytes = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
-    const std::int64_t step_bytes = std::abs(*step) * element_bytes;
+    const std::optional<Pieces> pieces = pieces_of(access, *step, inside);
+    if (!pieces) return std::nullopt;
+    // L1 has most of what windows share.
+    const bool windows = std::ranges::adjacent_find(pieces->offsets) != pieces->offsets.end();
+    if (windows && static_cast<std::uint64_t>(buffer.bytes()) <= context_.target.l2_bytes) return std::nullopt;
+    const std::int64_t ahead = rows_ahead(pieces->row_bytes);
+    const std::int64_t iterations = std::max<std::int64_t>(1, ahead / pieces->rows);
+    if (ahead == 0 || plan_.extent(loop.var) < 2 * iterations) return std::nullopt;
 
     RowPrefetch prefetch{&loop, access.buffer, access.offset, {}};
-    std::vector<std::int64_t> offsets{0};
-    std::int64_t rows = 1, row_bytes = step_bytes;
-    for (const loops::Loop* inner : inside) {
-      const std::optional<std::int64_t> stride = loops::stride(access.offset, inner->var);
-      if (!stride) return std::nullopt;
-      if (*stride == 0) continue;
-      prefetch.place += -*stride * loops::IndexExpr::variable(inner->var);
-      offsets = repeated(offsets, *stride, plan_.extent(inner->var));
-      if (const std::int64_t distance = std::abs(*stride) * element_bytes; distance > line_bytes) {
-        rows *= plan_.extent(inner->var);
-        row_bytes = std::min(row_bytes, distance);
-      }
-    }
-    const std::int64_t ahead = std::min(most_ahead, 2 * page_bytes / std::gcd(row_bytes, page_bytes));
-    const std::int64_t iterations = std::max<std::int64_t>(1, ahead / rows);
-    const bool is_long = plan_.extent(loop.var) >= 2 * iterations;
-    if (!is_long || ahead < least_ahead || most_ahead * row_bytes < page_bytes) return std::nullopt;
     prefetch.place += iterations * *step;
-
-    std::ranges::sort(offsets);
-    // L1 has most of what windows share.
-    const bool windows = std::ranges::adjacent_find(offsets) != offsets.end();
-    if (windows && static_cast<std::uint64_t>(buffer.bytes()) <= context_.target.l2_bytes) return std::nullopt;
-    for (const std::int64_t offset : offsets)
-      if (prefetch.elements.empty() || (offset - prefetch.elements.back()) * element_bytes >= line_bytes)
+    for (const loops::Loop* inner : inside)
+      prefetch.place += -*loops::stride(access.offset, inner->var) * loops::IndexExpr::variable(inner->var);
+    const std::int64_t bytes = element_bytes(access.buffer);
+    for (const std::int64_t offset : pieces->offsets)
+      if (prefetch.elements.empty() || (offset - prefetch.elements.back()) * bytes >= line_bytes)
         prefetch.elements.push_back(offset);
     // Pieces that follow one another closely are what hardware fetches by itself.
-    if (prefetch.elements.size() > most_lines ||
-        2 * static_cast<std::int64_t>(prefetch.elements.size()) * line_bytes > step_bytes)
-      return std::nullopt;
+    const auto lines = static_cast<std::int64_t>(prefetch.elements.size());
+    if (lines > most_lines || 2 * lines * line_bytes > std::abs(*step) * bytes) return std::nullopt;
     return prefetch;
+  }
+
+  /// Empty if the distance between iterations of a loop varies. Iterations of the loop around those `inside` are `step`
+  /// elements apart.
+  [[nodiscard]] std::optional<Pieces> pieces_of(const Access& access, std::int64_t step,
+                                                std::span<const loops::Loop* const> inside) const {
+    const std::int64_t bytes = element_bytes(access.buffer);
+    Pieces pieces{.row_bytes = std::abs(step) * bytes};
+    for (const loops::Loop* loop : inside) {
+      const std::optional<std::int64_t> stride = loops::stride(access.offset, loop->var);
+      if (!stride) return std::nullopt;
+      if (*stride == 0) continue;
+      pieces.offsets = repeated(pieces.offsets, *stride, plan_.extent(loop->var));
+      const std::int64_t distance = std::abs(*stride) * bytes;
+      if (distance <= line_bytes) continue;
+      pieces.rows *= plan_.extent(loop->var);
+      pieces.row_bytes = std::min(pieces.row_bytes, distance);
+    }
+    std::ranges::sort(pieces.offsets);
+    return pieces;
+  }
+
+  /// How many rows that are so far apart are fetched ahead; 0 if hardware follows them, or if too few fit L1.
+  [[nodiscard]] static std::int64_t rows_ahead(std::int64_t row_bytes) {
+    if (most_ahead * row_bytes < page_bytes) return 0;
+    const std::int64_t ahead = std::min(most_ahead, 2 * page_bytes / std::gcd(row_bytes, page_bytes));
+    return ahead < least_ahead ? 0 : ahead;
+  }
+
+  [[nodiscard]] std::int64_t element_bytes(loops::BufferId buffer) const {
+    return static_cast<std::int64_t>(program::size_in_bytes(plan_.nest().buffers[buffer].type));
   }
 
   /// Each offset `count` times, `stride` apart.

@@ -99,3 +99,28 @@ TEST_CASE("nothing is fetched where it would not help") {
   CHECK(prefetches(Product{.columns = 500, .terms = 31}.nest()) == 0);  // half of the rows are behind the last
   CHECK(prefetches(Product{.padded = true}.nest()) == 0);               // terms are skipped
 }
+
+TEST_CASE("windows, whose rows L1 mostly has, fetch the next row where L2 does not hold the image") {
+  // Sums over 3x3 windows of 34x34 pixels of 64 channels, 296 KB: tiles of 4 pixels and 16 channels, a loop over rows.
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {34, 34, 64});
+  const auto sums = g->reduce("sums", {{"h", 32}, {"w", 32}, {"c", 64}}, {{"rh", 3}, {"rw", 3}}, program::Combiner::Sum,
+                              [&](auto i, auto r) { return x(i[0] + r[0], i[1] + r[1], i[2]); });
+  schedule::ScheduleBuilder s(g);
+  const auto w = s.split(sums.id, 1, {4}), c = s.split(sums.id, 2, {16});
+  s.reorder(sums.id, {0, w[0], c[0], 3, 4, w[1], c[1]});
+  s.unroll(sums.id, 4);
+  s.unroll(sums.id, w[1]);
+  s.vectorize(sums.id, c[1]);
+  const loops::LoopNest nest = loops::lower(s.schedule());
+  Target target = processor();
+  target.l2_bytes = 1 << 20;
+  CHECK(prefetches(nest, target) == 0);
+  target.l2_bytes = 256 << 10;
+  codegen::LlvmCompiler compiler(target, {.verify = true});
+  const std::vector<std::int64_t> bytes = test::prefetched_bytes(nest, compiler, loops::BufferRole::Input);
+  REQUIRE(bytes.size() == 32 * 8 * 4 * 3 * 6);
+  // Six pixels of the next row, 256 bytes each.
+  for (std::int64_t pixel = 0; pixel < 6; ++pixel)
+    CHECK(bytes[static_cast<std::size_t>(pixel)] == 34 * 256 + pixel * 256);
+}
