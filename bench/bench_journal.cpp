@@ -133,22 +133,18 @@ int main(int argc, char** argv) {
   if (bench::printed_usage(argc, argv, usage)) return 0;
   std::uint64_t count = 1'000'000, tasks = 2000;
   std::string folder = fs::temp_directory_path().string();
-  try {
-    for (int a = 1; a < argc; ++a) {
-      const std::string_view option = argv[a];
-      const std::string_view value = option.substr(option.find('=') + 1);
-      if (option.starts_with("--records="))
-        count = bench::parse_number(value, "records", 1);
-      else if (option.starts_with("--tasks="))
-        tasks = bench::parse_number(value, "tasks", 1);
-      else if (option.starts_with("--folder="))
-        folder = value;
-      else
-        return std::fprintf(stderr, "bench_journal: unknown option '%s'; see --help\n", argv[a]), 2;
-    }
-  } catch (const std::exception& error) {
-    return std::fprintf(stderr, "bench_journal: %s\n", error.what()), 2;
-  }
+  const auto read = [&](std::string_view option, std::string_view value) {
+    if (option == "--records=")
+      count = bench::parse_number(value, "records", 1);
+    else if (option == "--tasks=")
+      tasks = bench::parse_number(value, "tasks", 1);
+    else if (option == "--folder=")
+      folder = value;
+    else
+      return false;
+    return true;
+  };
+  if (!bench::read_options("bench_journal", argc, argv, read)) return 2;
   if (count / batch < tasks)
     return std::fprintf(stderr, "bench_journal: give %zu records a task or more\n", std::size_t{batch}), 2;
   const std::string base = folder + "/bench-journal-" + std::to_string(::getpid());

@@ -202,24 +202,20 @@ int main(int argc, char** argv) {
   if (bench::printed_usage(argc, argv, usage)) return 0;
   std::size_t workers = 1000, results = 100'000, ahead = 3;
   std::string journal;
-  try {
-    for (int a = 1; a < argc; ++a) {
-      const std::string_view option = argv[a];
-      const std::string_view value = option.substr(option.find('=') + 1);
-      if (option.starts_with("--workers="))
-        workers = bench::parse_number(value, "workers", 1);
-      else if (option.starts_with("--results="))
-        results = bench::parse_number(value, "results", 0);
-      else if (option.starts_with("--ahead="))
-        ahead = bench::parse_number(value, "ahead", 0);
-      else if (option.starts_with("--journal="))
-        journal = value;
-      else
-        return std::fprintf(stderr, "bench_manager_load: unknown option '%s'; see --help\n", argv[a]), 2;
-    }
-  } catch (const std::exception& error) {
-    return std::fprintf(stderr, "bench_manager_load: %s\n", error.what()), 2;
-  }
+  const auto read = [&](std::string_view option, std::string_view value) {
+    if (option == "--workers=")
+      workers = bench::parse_number(value, "workers", 1);
+    else if (option == "--results=")
+      results = bench::parse_number(value, "results", 0);
+    else if (option == "--ahead=")
+      ahead = bench::parse_number(value, "ahead", 0);
+    else if (option == "--journal=")
+      journal = value;
+    else
+      return false;
+    return true;
+  };
+  if (!bench::read_options("bench_manager_load", argc, argv, read)) return 2;
   const std::string folder =
       (std::filesystem::temp_directory_path() / ("bench-manager-load-" + std::to_string(::getpid()))).string();
   try {

@@ -136,23 +136,23 @@ int tune(measurers::mpi::World& world, const Options& options) {
 int main(int argc, char** argv) {
   if (bench::printed_usage(argc, argv, usage)) return 0;
   Options options;
+  const auto read = [&](std::string_view option, std::string_view value) {
+    if (option == "--verify")
+      options.verify = true;
+    else if (option == "--trials=")
+      options.trials = bench::parse_number(value, "trials", 1);
+    else if (option == "--size=")
+      options.size = static_cast<std::int64_t>(bench::parse_number(value, "size", 1, 1U << 20));
+    else if (option == "--journal=")
+      options.journal = value;
+    else if (option == "--witness=")
+      options.witness = value;
+    else
+      return false;
+    return true;
+  };
+  if (!bench::read_options("bench_scale_out", argc, argv, read)) return 2;
   try {
-    for (int a = 1; a < argc; ++a) {
-      const std::string_view option = argv[a];
-      const std::string_view value = option.substr(option.find('=') + 1);
-      if (option == "--verify")
-        options.verify = true;
-      else if (option.starts_with("--trials="))
-        options.trials = bench::parse_number(value, "trials", 1);
-      else if (option.starts_with("--size="))
-        options.size = static_cast<std::int64_t>(bench::parse_number(value, "size", 1, 1U << 20));
-      else if (option.starts_with("--journal="))
-        options.journal = value;
-      else if (option.starts_with("--witness="))
-        options.witness = value;
-      else
-        return std::fprintf(stderr, "bench_scale_out: unknown option '%s'; see --help\n", argv[a]), 2;
-    }
     if (options.verify) return verify(options);
     measurers::mpi::World world;
     return world.is_manager() ? tune(world, options) : world.serve();

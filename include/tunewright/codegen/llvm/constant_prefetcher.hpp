@@ -62,7 +62,7 @@ class ConstantPrefetcher {
       if (prefetch.loop != &loop) continue;
       Affine at = values_.affine(prefetch.place);
       const std::int64_t end = at.constant + iterations * prefetch.elements_per_iteration;
-      for (; at.constant < end; at.constant += line_bytes / element_bytes(prefetch.buffer))
+      for (; at.constant < end; at.constant += line_bytes / memory_.element_bytes(prefetch.buffer))
         memory_.prefetch(prefetch.buffer, at, Cache::L2);
     }
   }
@@ -79,10 +79,6 @@ class ConstantPrefetcher {
     loops::IndexExpr number;  ///< of the present one
   };
 
-  [[nodiscard]] std::int64_t element_bytes(loops::BufferId buffer) const {
-    return static_cast<std::int64_t>(program::size_in_bytes(plan_.nest().buffers[buffer].type));
-  }
-
   /// Elements of the piece that the loops of the tile touch; empty if it is not as long as they are many, or is too
   /// small or too large.
   [[nodiscard]] std::optional<std::int64_t> piece_of(const AccumulatorTile& tile, const Access& access) const {
@@ -95,7 +91,7 @@ class ConstantPrefetcher {
       elements *= extent;
       reach += *stride * (extent - 1);
     }
-    const std::int64_t bytes = elements * element_bytes(access.buffer);
+    const std::int64_t bytes = elements * memory_.element_bytes(access.buffer);
     // L2 also holds the present piece and what the tile reads and writes besides.
     const bool fits = bytes >= least_piece_bytes && bytes <= static_cast<std::int64_t>(context_.target.l2_bytes) / 4;
     return fits && reach == elements ? std::optional(elements) : std::nullopt;

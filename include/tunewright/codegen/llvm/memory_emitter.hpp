@@ -126,6 +126,10 @@ class MemoryEmitter {
     }
   }
 
+  [[nodiscard]] std::int64_t element_bytes(loops::BufferId id) const {
+    return static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[id].type));
+  }
+
   /// Asks for the line of an element in a cache. The element may lie outside the buffer.
   void prefetch(loops::BufferId id, const Affine& at, Cache cache) {
     constexpr std::uint32_t read = 0, data = 1;

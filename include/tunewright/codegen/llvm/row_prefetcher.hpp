@@ -103,7 +103,7 @@ class RowPrefetcher {
     prefetch.place += iterations * *step;
     for (const loops::Loop* inner : inside)
       prefetch.place += -*loops::stride(access.offset, inner->var) * loops::IndexExpr::variable(inner->var);
-    const std::int64_t bytes = element_bytes(access.buffer);
+    const std::int64_t bytes = memory_.element_bytes(access.buffer);
     for (const std::int64_t offset : pieces->offsets)
       if (prefetch.elements.empty() || (offset - prefetch.elements.back()) * bytes >= line_bytes)
         prefetch.elements.push_back(offset);
@@ -117,7 +117,7 @@ class RowPrefetcher {
   /// elements apart.
   [[nodiscard]] std::optional<Pieces> pieces_of(const Access& access, std::int64_t step,
                                                 std::span<const loops::Loop* const> inside) const {
-    const std::int64_t bytes = element_bytes(access.buffer);
+    const std::int64_t bytes = memory_.element_bytes(access.buffer);
     Pieces pieces{.row_bytes = std::abs(step) * bytes};
     for (const loops::Loop* loop : inside) {
       const std::optional<std::int64_t> stride = loops::stride(access.offset, loop->var);
@@ -138,10 +138,6 @@ class RowPrefetcher {
     if (most_ahead * row_bytes < page_bytes) return 0;
     const std::int64_t ahead = std::min(most_ahead, 2 * page_bytes / std::gcd(row_bytes, page_bytes));
     return ahead < least_ahead ? 0 : ahead;
-  }
-
-  [[nodiscard]] std::int64_t element_bytes(loops::BufferId buffer) const {
-    return static_cast<std::int64_t>(program::size_in_bytes(plan_.nest().buffers[buffer].type));
   }
 
   /// Each offset `count` times, `stride` apart.
