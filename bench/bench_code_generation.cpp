@@ -3,11 +3,12 @@
 // What parts of the code generator for CPUs are worth: the fastest schedule of a search, compiled as it is and with one
 // part turned off, or another level of LLVM, in turns. --help lists the options.
 //
-// Each float32 kernel of the suite is tuned as bench_cpu_kernels tunes it. Counters, each a time over that of the
-// kernel as it is, above 1 is slower: one_iteration_per_step (loops of reductions count every iteration),
-// without_register_tiles (targets of reductions are loaded and stored), without_prefetches (the next weights are not
-// fetched early, which helps in networks), without_row_prefetches (nor are the rows of a matrix), aggressive (LLVM's
-// highest level of instruction selection and scheduling). The last benchmark, summary, has their geometric means.
+// Each float32 kernel of the suite, or of --random_shapes=SEED, is tuned as bench_cpu_kernels tunes it. Counters, each a
+// time over that of the kernel as it is, above 1 is slower: one_iteration_per_step (loops of reductions count every
+// iteration), without_register_tiles (targets of reductions are loaded and stored), without_prefetches (the next
+// weights are not fetched early, which helps in networks), without_row_prefetches (nor are the rows of a matrix),
+// without_block_prefetches (nor what is copied next), aggressive (LLVM's highest level of instruction selection and
+// scheduling). The last benchmark, summary, has their geometric means.
 
 #include <benchmark/benchmark.h>
 
@@ -21,6 +22,7 @@
 
 #include "benchmark_program.hpp"
 #include "comparison_summary.hpp"
+#include "random_shapes.hpp"
 #include "suite.hpp"
 #include "tune_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
@@ -36,8 +38,8 @@ What parts of the code generator for CPUs are worth: the fastest schedule of a s
 part turned off, in turns.
 
 )";
-constexpr std::array<std::string_view, 6> option_names{"isa", "threads", "journal", "trials", "seconds_per_kernel",
-                                                       "seed"};
+constexpr std::array<std::string_view, 7> option_names{
+    "isa", "threads", "journal", "trials", "seconds_per_kernel", "seed", "random_shapes"};
 
 struct Variant {
   std::string counter;
@@ -46,16 +48,18 @@ struct Variant {
 };
 
 std::vector<Variant> variants() {
-  codegen::CompileOptions one_iteration, no_tiles, no_prefetches, no_row_prefetches, aggressive;
+  codegen::CompileOptions one_iteration, no_tiles, no_prefetches, no_row_prefetches, no_block_prefetches, aggressive;
   one_iteration.plan.max_iterations_per_step = 1;
   no_tiles.register_tiles = false;
   no_prefetches.prefetch_constants = false;
   no_row_prefetches.prefetch_rows = false;
+  no_block_prefetches.prefetch_blocks = false;
   aggressive.aggressive = true;
   return {{"one_iteration_per_step", one_iteration},
           {"without_register_tiles", no_tiles},
           {"without_prefetches", no_prefetches},
           {"without_row_prefetches", no_row_prefetches},
+          {"without_block_prefetches", no_block_prefetches},
           {"aggressive", aggressive}};
 }
 
@@ -100,7 +104,8 @@ int main(int argc, char** argv) try {
   const Target target = bench::chosen_target(settings, host);
   bench::KernelTuner tuner = bench::kernel_tuner(settings.seed, host.threads);
   std::vector<Variant> all = variants();
-  const std::vector<bench::SuiteEntry> entries = bench::suite();
+  std::vector<bench::SuiteEntry> entries = bench::suite();
+  if (settings.random_shapes) entries = bench::random_shapes(*settings.random_shapes, entries);
   for (const bench::SuiteEntry& entry : entries)
     bench::register_once(entry.name,
                          [&](benchmark::State& state) { compare(state, entry, target, settings, tuner, all); });

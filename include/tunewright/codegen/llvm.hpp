@@ -27,6 +27,7 @@ struct CompileOptions {
   bool register_tiles = true;      ///< keep targets of reductions in registers
   bool prefetch_constants = true;  ///< fetch the next weights of a register tile while it uses the present ones
   bool prefetch_rows = true;       ///< fetch the rows that a register tile uses some terms later
+  bool prefetch_blocks = true;     ///< fetch what is copied next while a register tile uses the present copy
   bool aggressive = false;         ///< use LLVM's highest level of instruction selection and scheduling
   bool verify = false;             ///< check the IR first, for tests
   /// Limit of temporaries per thread: that of the static filters, so that what they let pass compiles.
@@ -121,6 +122,7 @@ TUNEWRIGHT_INLINE std::uint64_t stable_hash(const CompileOptions& options) {
       .add(unsigned{options.register_tiles})
       .add(unsigned{options.prefetch_constants})
       .add(unsigned{options.prefetch_rows})
+      .add(unsigned{options.prefetch_blocks})
       .add(unsigned{options.aggressive})
       .add(options.max_stack_bytes)
       .add(std::string_view(options.passes))
@@ -166,9 +168,12 @@ TUNEWRIGHT_INLINE std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const
   auto module = std::make_unique<llvm::Module>(nest.name, context);
   backend.prepare(llvm::wrap(module.get()));
   EmissionPlan plan(nest, target, options.plan);
-  llvm_backend::KernelEmitter emitter(
-      plan, target, *module,
-      {options.register_tiles, options.prefetch_constants, options.prefetch_rows, options.max_stack_bytes});
+  llvm_backend::KernelEmitter emitter(plan, target, *module,
+                                      {.register_tiles = options.register_tiles,
+                                       .prefetch_constants = options.prefetch_constants,
+                                       .prefetch_rows = options.prefetch_rows,
+                                       .prefetch_blocks = options.prefetch_blocks,
+                                       .max_stack_bytes = options.max_stack_bytes});
   const std::vector<loops::BufferId> workspace = emitter.emit();
   if (options.verify) llvm_backend::verify(llvm::wrap(module.get()));
   times.emit = seconds_since(start);

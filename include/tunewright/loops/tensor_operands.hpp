@@ -24,6 +24,10 @@ inline constexpr std::int64_t most_transposed_squares = 4;
 /// Distance in elements between iterations of `var`; empty if it varies.
 [[nodiscard]] std::optional<std::int64_t> stride(const IndexExpr& offset, Var var);
 
+/// The largest block of a tensor that is prefetched into an L2 of so many bytes, which also holds the present block and
+/// other operands.
+[[nodiscard]] constexpr std::int64_t prefetched_block_bytes(std::int64_t l2_bytes) noexcept { return l2_bytes / 3; }
+
 /// Whether elements side by side along `rows` are side by side in memory, and those along `lanes` are further apart: a
 /// copy in vectors along `lanes` transposes them.
 [[nodiscard]] bool runs_across(const IndexExpr& offset, Var rows, Var lanes);

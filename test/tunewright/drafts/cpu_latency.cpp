@@ -376,3 +376,35 @@ TEST_CASE("the thread with most rows counts") {
   CHECK(cycles(nest(7, 16, true), two) == doctest::Approx(3 * full + trimmed + around(4, 7)));
   CHECK(cycles(nest(7, 16, false), two) == doctest::Approx(4 * full + around(4, 8)));
 }
+
+TEST_CASE("what is copied next comes while tiles use the present copy, if L2 holds both") {
+  // 64 rows times 1024 x 1024, 4 MB of the 1 MB that L2 has. Pieces of `block` rows and columns are copied.
+  const auto product = [](std::int64_t block_rows, std::int64_t block_columns) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto a = g->input("a", {64, 1024}), b = g->input("b", {1024, 1024});
+    const auto c = g->reduce("c", {{"i", 64}, {"j", 1024}}, {{"k", 1024}}, program::Combiner::Sum,
+                             [&](auto i, auto k) { return a(i[0], k[0]) * b(k[0], i[1]); });
+    return scheduled(g, [&](ScheduleBuilder& s) {
+      const auto i = s.split(c.id, 0, {4}), j = s.split(c.id, 1, {block_columns / 16, 16});
+      const auto k = s.split(c.id, 2, {block_rows});
+      s.reorder(c.id, {j[0], k[0], j[1], i[0], k[1], i[1], j[2]});
+      s.unroll(c.id, i[1]);
+      s.vectorize(c.id, j[2]);
+      const program::TensorId copy = s.cache_read(b.id, c.id);
+      s.compute_at(copy, c.id, k[0]);
+      s.vectorize(copy, 1);
+    });
+  };
+  const auto cycles_at = [&](const loops::LoopNest& nest, double bytes_per_cycle) {
+    constexpr double free = 1e30;
+    return CpuAnalysis(core(), {.bytes_per_cycle = {free, bytes_per_cycle, free}, .overlap = 1}).cycles(nest);
+  };
+  constexpr double free = 1e30, bytes = 4 << 20;
+  // The tiles take 64 * 2^20 / 8 multiply-adds at two a cycle, more than all of the matrix takes at 8 bytes a cycle.
+  const loops::LoopNest small = product(64, 64), large = product(1024, 128);
+  CHECK(cycles_at(small, 8) == doctest::Approx(cycles_at(small, free)));
+  // Where it takes longer, it counts instead of the tiles, and what these fetch themselves beside it.
+  CHECK(cycles_at(small, 0.5) > bytes / 0.5);
+  // A copy of 512 KB leaves L2 no space for the next one, so it counts beside the tiles.
+  CHECK(cycles_at(large, 8) - cycles_at(large, free) > 0.5 * bytes / 8);
+}

@@ -29,6 +29,7 @@
 ///   StatementEmitter                 statements under their guards
 ///   RegisterTileEmitter              targets of reductions in vector registers
 ///   ConstantPrefetcher               weights on their way from memory while earlier ones are used
+///   RowPrefetcher, BlockPrefetcher   rows of a matrix on their way to L1, and blocks of it to L2
 ///   TensorEmitter                    tensor instructions for one row, and copies in the order that they read
 ///   TransposedCopyEmitter            square tiles whose operands are transposed relative to their target
 ///   MatrixProductFinder              products that AMX tile registers can compute

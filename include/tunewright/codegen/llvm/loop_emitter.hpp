@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/codegen/llvm/block_prefetcher.hpp"
 #include "tunewright/codegen/llvm/constant_prefetcher.hpp"
 #include "tunewright/codegen/llvm/functions.hpp"
 #include "tunewright/codegen/llvm/register_tile_emitter.hpp"
@@ -25,6 +26,7 @@ struct LoopOptions {
   bool register_tiles;           ///< keep targets of reductions in registers
   bool prefetch_constants;       ///< see `ConstantPrefetcher`
   bool prefetch_rows;            ///< see `RowPrefetcher`
+  bool prefetch_blocks;          ///< see `BlockPrefetcher`
   std::int64_t max_stack_bytes;  ///< limit of temporaries per thread
 };
 
@@ -73,6 +75,7 @@ class LoopEmitter {
 
   void allocate_on_stack(loops::BufferId id) {
     const loops::Buffer& buffer = nest_.buffers[id];
+    block_prefetcher_.is_allocated(id, open_.size());
     if (context_.pointers[id] != nullptr) {  // another iteration of the same code
       memory_.forget(id);
       return;
@@ -133,6 +136,7 @@ class LoopEmitter {
         tile->shared_columns = tensors_.shared_columns(*tile);
         register_tiles_.open(*tile, fresh);
         find_prefetches(*tile);
+        if (options_.prefetch_blocks) block_prefetcher_.emit(*tile, open_);
         emit_guarded(loop);
         constant_prefetches_.clear();
         row_prefetches_.clear();
@@ -360,6 +364,7 @@ class LoopEmitter {
   TileRegisterEmitter tile_registers_{context_, values_, memory_};
   ConstantPrefetcher constant_prefetcher_{context_, values_, memory_};
   RowPrefetcher row_prefetcher_{context_, values_, memory_};
+  BlockPrefetcher block_prefetcher_{context_, values_, memory_};
   std::vector<const loops::Loop*> open_;               // loops around the insertion point, outermost first
   std::vector<ConstantPrefetch> constant_prefetches_;  // of the register tile that is open
   std::vector<RowPrefetch> row_prefetches_;            // of it, too

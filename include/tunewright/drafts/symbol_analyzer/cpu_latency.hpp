@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
@@ -37,6 +38,7 @@ struct Roof {
 ///               that begin in the same sets, see `GrowingFootprint`; the last level distributes rows over its sets by
 ///               hashing, and half of it counts, as others use it, too; what no prefetcher follows, or L1 evicts before
 ///               it is used, takes longer
+///   copies      what is fetched early while tiles use the copy before counts as traffic of these tiles
 ///   tensors     instructions replace the operations, and their loads and stores those of the tile, where the code
 ///               generator can use them: see `CpuTensorCost`
 ///   workers     the longest share of a parallel loop; the last one has the tiles with few rows
@@ -72,23 +74,36 @@ class CpuAnalysis {
   [[nodiscard]] double peak_cycles(const loops::TensorStatement& tensor, const loops::BodyOperations& operations) const;
   [[nodiscard]] loops::TensorWork work_of(const loops::TensorStatement& tensor) const;
 
-  [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement) const;
+  using Traffic = std::array<double, 3>;  ///< cycles of moving bytes into L1, L2 and the last level
+
+  /// A copy that was fetched early, and what that takes while it is used.
+  struct EarlyCopy {
+    loops::BufferId buffer = 0;
+    Traffic traffic{};
+  };
+
+  /// Of what a statement touches, and of what is fetched early while it runs.
+  [[nodiscard]] Traffic traffic_of(const CpuSymbols& s, const loops::StatementSummary& statement);
+
+  [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement,
+                            const Traffic& traffic) const;
 
   /// Cycles of one tile with a share `rows` of the rows of a full tile, if all operands are in L1.
   [[nodiscard]] double tile_cycles(const CpuSymbols& s, const loops::StatementSummary& statement, double rows) const;
 
   /// The cost with a tensor instruction; iterations at boundaries are computed by loops.
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement,
-                            const loops::TensorStatement& tensor) const;
+                            const loops::TensorStatement& tensor, const Traffic& traffic) const;
 
   /// Cycles of a statement that takes `computing` if all operands are in L1.
-  [[nodiscard]] double with_traffic(double computing, const CpuSymbols& s) const;
+  [[nodiscard]] double with_traffic(double computing, const Traffic& traffic) const;
 
   Target target_;
   CpuCore core_;
   double total_ = 0;
   loops::NestSummarizer summarizer_;
   CpuSymbolReader symbols_;
+  std::vector<EarlyCopy> early_;  // that no statement has used yet
 };
 
 }  // namespace tunewright::drafts
@@ -101,11 +116,13 @@ namespace tunewright::drafts {
 
 TUNEWRIGHT_INLINE double CpuAnalysis::cycles(const loops::NestSummary& summary) {
   total_ = 0;
+  early_.clear();
   symbols_.read(
       summary, target_, CpuSymbolReader::Caches::Warm, [this](const loops::LoopSummary& loop) { add_loop(loop); },
       [this](const loops::StatementSummary& statement, const CpuSymbols& s) {
         const loops::TensorStatement* tensor = tensor_of(statement);
-        total_ += tensor == nullptr ? cost(s, statement) : cost(s, statement, *tensor);
+        const Traffic traffic = traffic_of(s, statement);
+        total_ += tensor == nullptr ? cost(s, statement, traffic) : cost(s, statement, *tensor, traffic);
       });
   return total_;
 }
@@ -163,11 +180,12 @@ TUNEWRIGHT_INLINE loops::TensorWork CpuAnalysis::work_of(const loops::TensorStat
   return loops::tensor_work(tensor, std::span(around).first(open.size()), target_.vector_registers());
 }
 
-TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::StatementSummary& statement) const {
+TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::StatementSummary& statement,
+                                           const Traffic& traffic) const {
   double tile = 0;
   for (std::size_t t = 0; t < s.sizes; ++t)
     if (s.tiles[t].share > 0) tile += s.tiles[t].share * tile_cycles(s, statement, s.tiles[t].rows);
-  return with_traffic(s.tile_runs * tile, s);
+  return with_traffic(s.tile_runs * tile, traffic);
 }
 
 TUNEWRIGHT_INLINE double CpuAnalysis::tile_cycles(const CpuSymbols& s, const loops::StatementSummary& statement,
@@ -185,19 +203,37 @@ TUNEWRIGHT_INLINE double CpuAnalysis::tile_cycles(const CpuSymbols& s, const loo
 }
 
 TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::StatementSummary& statement,
-                                           const loops::TensorStatement& tensor) const {
+                                           const loops::TensorStatement& tensor, const Traffic& traffic) const {
   const double share = share_of(tensor);
   const loops::TensorWork work = work_of(tensor);
   const double computing = CpuTensorCost(tensor, work, statement.operations, core_).cycles();
-  return share * with_traffic(computing, s) + (share < 1 ? (1 - share) * cost(s, statement) : 0);
+  return share * with_traffic(computing, traffic) + (share < 1 ? (1 - share) * cost(s, statement, traffic) : 0);
 }
 
-TUNEWRIGHT_INLINE double CpuAnalysis::with_traffic(double computing, const CpuSymbols& s) const {
+TUNEWRIGHT_INLINE CpuAnalysis::Traffic CpuAnalysis::traffic_of(const CpuSymbols& s,
+                                                               const loops::StatementSummary& statement) {
+  Traffic traffic{};
+  for (std::size_t level = 0; level < traffic.size(); ++level) {
+    traffic[level] = (s.bytes[level] + core_.late_share * s.late_bytes[level]) / core_.bytes_per_cycle[level];
+    if (level + 1 == traffic.size() && in_parallel()) traffic[level] *= std::max(1U, target_.threads);
+  }
+  if (s.fetched_early) {
+    early_.push_back({statement.target, {0, traffic[1], traffic[2]}});
+    return {traffic[0], 0, 0};
+  }
+  for (const loops::LoadSummary& load : statement.loads) {
+    const auto copy = std::ranges::find(early_, load.buffer, &EarlyCopy::buffer);
+    if (copy == early_.end()) continue;
+    for (std::size_t level = 0; level < traffic.size(); ++level) traffic[level] += copy->traffic[level];
+    early_.erase(copy);
+  }
+  return traffic;
+}
+
+TUNEWRIGHT_INLINE double CpuAnalysis::with_traffic(double computing, const Traffic& traffic) const {
   double longest = computing;
   double all = longest;
-  for (std::size_t level = 0; level < s.bytes.size(); ++level) {
-    double moving = (s.bytes[level] + core_.late_share * s.late_bytes[level]) / core_.bytes_per_cycle[level];
-    if (level + 1 == s.bytes.size() && in_parallel()) moving *= std::max(1U, target_.threads);
+  for (const double moving : traffic) {
     all += moving;
     longest = std::max(longest, moving);
   }

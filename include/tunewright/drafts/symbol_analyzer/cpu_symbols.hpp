@@ -44,6 +44,9 @@ struct CpuSymbols {
   /// Prefetchers bring these bytes too late: into L1 and L2, because L1 evicts them; into the last level, because they
   /// do not follow the access. See `GrowingFootprint`.
   std::array<double, 3> late_bytes{};
+  /// Whether what a copy loads into L2 is fetched while the register tiles use the copy before, as
+  /// `codegen::llvm_backend::BlockPrefetcher` does.
+  bool fetched_early = false;
 };
 
 /// Computes the symbols of the statements of CPU nests while it walks them. Reuses its memory.
@@ -90,6 +93,10 @@ class CpuSymbolReader {
   }
 
   [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement);
+
+  /// Whether the statement copies a block of a tensor that L2 does not hold, another one in each iteration of the
+  /// innermost loop around the copy's memory, and L2 holds two blocks.
+  [[nodiscard]] bool copies_blocks(const loops::StatementSummary& statement) const;
 
   /// Whether the two innermost loops copy squares with rows of a vector, which are transposed in registers.
   [[nodiscard]] bool transposes(const loops::StatementSummary& statement) const;
@@ -208,7 +215,21 @@ TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSumm
   s.loaded_vectors /= reader_.iterations(NestReader::outermost(tile) & ~NestReader::outermost(first));
   find_trimmed(s, statement, tile);
   find_traffic(s, held_from, transposed ? 2 : 1);
+  s.fetched_early = copies_blocks(statement);
   return s;
+}
+
+TUNEWRIGHT_INLINE bool CpuSymbolReader::copies_blocks(const loops::StatementSummary& statement) const {
+  const program::ExprNode& body = *(**statement.op).body;
+  if (statement.kind != loops::Statement::Kind::Assign || body.op != program::Op::Load) return false;
+  const StatementFootprint::Access &store = footprint_.accesses()[0], &load = footprint_.accesses()[1];
+  if (StatementFootprint::buffer(store).role != loops::BufferRole::Temporary) return false;
+  std::size_t around = reader_.allocated_at(store.buffer);
+  while (around > 0 && reader_.open()[around - 1].extent == 1) --around;
+  if (around == 0 || (load.moved_by >> (around - 1) & 1U) == 0) return false;
+  const auto l2_bytes = static_cast<std::int64_t>(target_->l2_bytes);
+  return StatementFootprint::buffer(load).bytes() > l2_bytes &&
+         StatementFootprint::buffer(store).bytes() <= loops::prefetched_block_bytes(l2_bytes);
 }
 
 TUNEWRIGHT_INLINE bool CpuSymbolReader::transposes(const loops::StatementSummary& statement) const {

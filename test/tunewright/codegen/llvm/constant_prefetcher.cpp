@@ -56,8 +56,8 @@ Target processor(std::uint64_t l2_bytes = 1 << 20) {
   return target;
 }
 
-/// Rows of a matrix may be fetched as well: test/tunewright/codegen/llvm/row_prefetcher.cpp.
-constexpr codegen::CompileOptions weights_alone{.prefetch_rows = false, .verify = true};
+/// Rows and blocks of a matrix may be fetched as well, see the tests of `RowPrefetcher` and `BlockPrefetcher`.
+constexpr codegen::CompileOptions weights_alone{.prefetch_rows = false, .prefetch_blocks = false, .verify = true};
 
 std::size_t prefetches(const loops::LoopNest& nest, const Target& target = processor(),
                        const codegen::CompileOptions& options = weights_alone) {
@@ -106,7 +106,8 @@ TEST_CASE("pieces that the tiles cannot share evenly are fetched as a whole, too
 
 TEST_CASE("nothing is fetched where it would not help") {
   REQUIRE(prefetches(Product{}.nest()) > 0);
-  CHECK(prefetches(Product{}.nest(), processor(), {.prefetch_constants = false, .prefetch_rows = false}) == 0);
+  CHECK(prefetches(Product{}.nest(), processor(),
+                   {.prefetch_constants = false, .prefetch_rows = false, .prefetch_blocks = false}) == 0);
   CHECK(prefetches(Product{.packed = false}.nest()) == 0);               // pieces have gaps
   CHECK(prefetches(Product{.columns = 48}.nest()) == 0);                 // 48 KB stay in L2
   CHECK(prefetches(Product{.columns = 1024, .terms = 32}.nest()) == 0);  // 2 KB are fetched ahead by hardware

@@ -50,13 +50,15 @@ Target processor(std::uint64_t l1_bytes = 32 << 10) {
   return target;
 }
 
+constexpr codegen::CompileOptions rows_alone{.prefetch_blocks = false, .verify = true};
+
 std::size_t prefetches(const loops::LoopNest& nest, const Target& target = processor(),
-                       const codegen::CompileOptions& options = {.verify = true}) {
+                       const codegen::CompileOptions& options = rows_alone) {
   return test::count(codegen::LlvmCompiler(target, options).to_llvm_ir(nest), "call void @llvm.prefetch");
 }
 
 std::vector<std::int64_t> bytes_fetched_by(const loops::LoopNest& nest) {
-  codegen::LlvmCompiler compiler(processor(), {.verify = true});
+  codegen::LlvmCompiler compiler(processor(), rows_alone);
   return test::prefetched_bytes(nest, compiler, loops::BufferRole::Constant);
 }
 
@@ -92,7 +94,7 @@ TEST_CASE("rows that begin in the same sets of L1 are fetched less far ahead, or
 
 TEST_CASE("nothing is fetched where it would not help") {
   REQUIRE(prefetches(Product{}.nest()) > 0);
-  CHECK(prefetches(Product{}.nest(), processor(), {.prefetch_rows = false}) == 0);
+  CHECK(prefetches(Product{}.nest(), processor(), {.prefetch_rows = false, .prefetch_blocks = false}) == 0);
   CHECK(prefetches(Product{}.nest(), processor(48'000)) == 0);                 // the matrix stays in L1
   CHECK(prefetches(Product{.columns = 125, .tile_columns = 64}.nest()) == 0);  // pieces are more than half a row
   CHECK(prefetches(Product{.columns = 40, .terms = 400, .tile_columns = 8}.nest()) == 0);  // sixteen rows are in a page
@@ -117,7 +119,7 @@ TEST_CASE("windows, whose rows L1 mostly has, fetch the next row where L2 does n
   target.l2_bytes = 1 << 20;
   CHECK(prefetches(nest, target) == 0);
   target.l2_bytes = 256 << 10;
-  codegen::LlvmCompiler compiler(target, {.verify = true});
+  codegen::LlvmCompiler compiler(target, rows_alone);
   const std::vector<std::int64_t> bytes = test::prefetched_bytes(nest, compiler, loops::BufferRole::Input);
   REQUIRE(bytes.size() == 32 * 8 * 4 * 3 * 6);
   // Six pixels of the next row, 256 bytes each.
