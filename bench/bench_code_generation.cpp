@@ -3,11 +3,11 @@
 // What parts of the code generator for CPUs are worth: the fastest schedule of a search, compiled as it is and with one
 // part turned off, or another level of LLVM, in turns. --help lists the options.
 //
-// Each float32 kernel of the suite, or of --random_shapes=SEED, is tuned as bench_cpu_kernels tunes it. Counters, each a
-// time over that of the kernel as it is, above 1 is slower: one_iteration_per_step (loops of reductions count every
+// Each float32 kernel of the suite, or of --random_shapes=SEED, is tuned as bench_cpu_kernels tunes it. Counters, each
+// a time over that of the kernel as it is, above 1 is slower: one_iteration_per_step (loops of reductions count every
 // iteration), without_register_tiles (targets of reductions are loaded and stored), without_prefetches (the next
 // weights are not fetched early, which helps in networks), without_row_prefetches (nor are the rows of a matrix),
-// without_block_prefetches (nor what is copied next), aggressive (LLVM's highest level of instruction selection and
+// without_block_prefetches (nor are its blocks), aggressive (LLVM's highest level of instruction selection and
 // scheduling). The last benchmark, summary, has their geometric means.
 
 #include <benchmark/benchmark.h>
