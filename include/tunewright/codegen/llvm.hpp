@@ -27,7 +27,7 @@ struct CompileOptions {
   bool register_tiles = true;      ///< keep targets of reductions in registers
   bool prefetch_constants = true;  ///< fetch the next weights of a register tile while it uses the present ones
   bool prefetch_rows = true;       ///< fetch the rows that a register tile uses some terms later
-  bool prefetch_blocks = true;     ///< fetch what is copied next while a register tile uses the present copy
+  bool prefetch_blocks = true;     ///< fetch the next block of a matrix while register tiles use the present one
   bool aggressive = false;         ///< use LLVM's highest level of instruction selection and scheduling
   bool verify = false;             ///< check the IR first, for tests
   /// Limit of temporaries per thread: that of the static filters, so that what they let pass compiles.

@@ -24,6 +24,9 @@ inline constexpr std::int64_t most_transposed_squares = 4;
 /// Distance in elements between iterations of `var`; empty if it varies.
 [[nodiscard]] std::optional<std::int64_t> stride(const IndexExpr& offset, Var var);
 
+/// The offset at the first iterations of loops; each must move it by the same distance in all its iterations.
+[[nodiscard]] IndexExpr at_first_iterations(IndexExpr offset, std::span<const Loop* const> inside);
+
 /// The largest block of a tensor that is prefetched into an L2 of so many bytes, which also holds the present block and
 /// other operands.
 [[nodiscard]] constexpr std::int64_t prefetched_block_bytes(std::int64_t l2_bytes) noexcept { return l2_bytes / 3; }
@@ -70,6 +73,11 @@ TUNEWRIGHT_INLINE std::optional<std::int64_t> stride(const IndexExpr& offset, Va
   for (const IndexExpr::Term& term : offset.terms())
     if (term.kind != IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
   return offset.coefficient(var);
+}
+
+TUNEWRIGHT_INLINE IndexExpr at_first_iterations(IndexExpr offset, std::span<const Loop* const> inside) {
+  for (const Loop* loop : inside) offset += -stride(offset, loop->var).value() * IndexExpr::variable(loop->var);
+  return offset;
 }
 
 TUNEWRIGHT_INLINE bool runs_across(const IndexExpr& offset, Var rows, Var lanes) {

@@ -519,8 +519,7 @@ TEST_CASE("timing follows the protocol") {
     protocol.repeats_min = protocol.repeats_max = 20;
     protocol.evict = Evict::Constants;
     codegen::Kernel waiting = kernel(await_a_alone_cold);
-    // Other programs may slow down the reading of A in some repeats, but not in all.
-    CHECK(std::ranges::max(timing_of_kernel(waiting).repeats) >= Seconds(3e-3));
+    CHECK(timing_of_kernel(waiting).median >= Seconds(3e-3));
     waiting.buffers[0].layout.role = loops::BufferRole::Constant;
     CHECK(shortest_s(timing_of_kernel(waiting)) < 3e-3);
   }

@@ -79,9 +79,11 @@ class BlockPrefetcher {
                                                   std::span<const loops::Loop* const> around) {
     const auto copy = copies_.find(access.buffer);
     Operand operand{.matrix = access.buffer, .offset = access.offset, .copied = copy != copies_.end()};
+    if (operand.copied) operand.matrix = plan_.nest().buffer_of[copy->second->op->body->tensor];
+    const auto l2_bytes = static_cast<std::int64_t>(context_.target.l2_bytes);
+    if (plan_.nest().buffers[operand.matrix].bytes() <= l2_bytes) return std::nullopt;
     std::size_t blocks = 0;
     if (operand.copied) {
-      operand.matrix = plan_.nest().buffer_of[copy->second->op->body->tensor];
       operand.offset = source_offset(*tile.statement, load, *copy->second);
       blocks = loops_around_[access.buffer];  // 0 at the top level
       while (blocks > 0 && plan_.extent(around[blocks - 1]->var) == 1) --blocks;
@@ -90,20 +92,16 @@ class BlockPrefetcher {
       for (blocks = around.size(); blocks > 0 && !operand.offset.uses(around[blocks - 1]->var);) --blocks;
       if (blocks == 0) return std::nullopt;
     }
-    if (plan_.nest().buffers[operand.matrix].bytes() <= static_cast<std::int64_t>(context_.target.l2_bytes))
-      return std::nullopt;
     operand.blocks = around.first(blocks);
     operand.tiles = around.subspan(blocks);
     const std::int64_t bytes = operand.copied ? plan_.nest().buffers[access.buffer].bytes() : bytes_of(tile, operand);
-    return bytes <= loops::prefetched_block_bytes(static_cast<std::int64_t>(context_.target.l2_bytes))
-               ? std::optional(operand)
-               : std::nullopt;
+    return bytes <= loops::prefetched_block_bytes(l2_bytes) ? std::optional(operand) : std::nullopt;
   }
 
   void emit(const AccumulatorTile& tile, const Operand& operand) {
     const std::optional<Piece> piece = piece_of(operand.offset, tile.loops);
     if (!piece) return;
-    loops::IndexExpr place = operand.offset, number;
+    loops::IndexExpr number;
     std::int64_t uses = 1;
     for (const loops::Loop* loop : operand.tiles) {
       if (operand.offset.uses(loop->var)) continue;
@@ -113,9 +111,7 @@ class BlockPrefetcher {
     if (uses == 1 && !operand.copied) return;
     const std::int64_t share = (piece->rows + uses - 1) / uses;
     if (share * uses > 2 * piece->rows) return;
-    for (const loops::Loop* loop : tile.loops)
-      place += -*loops::stride(operand.offset, loop->var) * loops::IndexExpr::variable(loop->var);
-    place += share * piece->row * number;
+    const loops::IndexExpr place = loops::at_first_iterations(operand.offset, tile.loops) + share * piece->row * number;
     const Affine first = in_next_iteration(operand, [&] { return values_.affine(place); });
     emit_rows(operand.matrix, first, *piece, share);
   }

@@ -99,10 +99,8 @@ class RowPrefetcher {
     const std::int64_t iterations = std::max<std::int64_t>(1, ahead / pieces->rows);
     if (ahead == 0 || plan_.extent(loop.var) < 2 * iterations) return std::nullopt;
 
-    RowPrefetch prefetch{&loop, access.buffer, access.offset, {}};
+    RowPrefetch prefetch{&loop, access.buffer, loops::at_first_iterations(access.offset, inside), {}};
     prefetch.place += iterations * *step;
-    for (const loops::Loop* inner : inside)
-      prefetch.place += -*loops::stride(access.offset, inner->var) * loops::IndexExpr::variable(inner->var);
     const std::int64_t bytes = memory_.element_bytes(access.buffer);
     for (const std::int64_t offset : pieces->offsets)
       if (prefetch.elements.empty() || (offset - prefetch.elements.back()) * bytes >= line_bytes)

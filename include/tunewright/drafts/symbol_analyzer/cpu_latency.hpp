@@ -82,7 +82,7 @@ class CpuAnalysis {
     Traffic traffic{};
   };
 
-  /// Of what a statement touches, and of what is fetched early while it runs.
+  /// The traffic of what a statement touches, and of what is fetched early while it runs.
   [[nodiscard]] Traffic traffic_of(const CpuSymbols& s, const loops::StatementSummary& statement);
 
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is copied next, fetched while a register tile uses the present copy: which places, and which kernels do not.
+// The next block of a matrix, fetched while register tiles use the present one: which places, and which kernels do not
+// fetch any.
 #include <doctest/doctest.h>
 
 #include <cstddef>
