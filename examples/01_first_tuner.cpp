@@ -34,8 +34,8 @@ int main() {
   const auto graph = program::operators::matmul_graph({.m = 256, .n = 256, .k = 256});
   const Task task = program::make_task("matmul 256x256x256", graph, host_target());
 
-  // The search: 64 trials in batches of 16, with an observer that reports progress on stderr.
-  const auto run = tuner.run(task, {.trials = 64, .batch = 16}, Progress{});
+  // The search: 64 trials in batches of 10, with an observer that reports progress on stderr.
+  const auto run = tuner.run(task, {.trials = 64, .batch = 10}, Progress{});
   if (run.best() == nullptr) return 1;
   const schedule::Schedule& best = run.best()->candidate.config;
   // [snippet-end tune]

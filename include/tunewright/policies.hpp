@@ -4,6 +4,7 @@
 // Every policy and recipe that needs only the standard library.
 
 #include "tunewright/adaptations/aligned.hpp"
+#include "tunewright/adaptations/feature_map.hpp"
 #include "tunewright/adaptations/fine_tune.hpp"
 #include "tunewright/adaptations/guarded.hpp"
 #include "tunewright/adaptations/incremental_refit.hpp"

@@ -15,7 +15,7 @@ int main() {
   const Task task = program::make_task("matmul 128x128x128", graph, host_target().with_threads(1));
 
   data::Journal journal{{.path = "matmul.jsonl"}};
-  const auto run = tuner.run(task, {.trials = 48, .batch = 16}, journal, Progress{});
+  const auto run = tuner.run(task, {.trials = 48, .batch = 10}, journal, Progress{});
   if (run.best() == nullptr) return 1;
   const schedule::Schedule& best = run.best()->candidate.config;
   std::cout << explain(best);
