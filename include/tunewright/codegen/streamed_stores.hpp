@@ -65,11 +65,9 @@ TUNEWRIGHT_INLINE std::vector<bool> streamed_buffers(const loops::LoopNest& nest
 TUNEWRIGHT_INLINE bool writes_whole_lines(const loops::IndexExpr& offset, loops::Var vector, std::int64_t extent,
                                           std::int64_t element_bytes) {
   constexpr std::int64_t line_bytes = 64;
-  const auto is_whole = [&](std::int64_t elements) { return elements * element_bytes % line_bytes == 0; };
   const loops::IndexExpr start = offset - loops::IndexExpr::variable(vector);
-  return !start.uses(vector) && is_whole(extent) && is_whole(start.constant()) &&
-         std::all_of(start.terms().begin(), start.terms().end(),
-                     [&](const loops::IndexExpr::Term& term) { return is_whole(term.coefficient); });
+  const std::int64_t line = line_bytes / element_bytes;
+  return !start.uses(vector) && extent % line == 0 && loops::is_multiple(start, line);
 }
 
 }  // namespace tunewright::codegen

@@ -24,6 +24,9 @@ inline constexpr std::int64_t most_transposed_squares = 4;
 /// Distance in elements between iterations of `var`; empty if it varies.
 [[nodiscard]] std::optional<std::int64_t> stride(const IndexExpr& offset, Var var);
 
+/// Whether the value is known to be a multiple of `number`, whatever the loop variables are.
+[[nodiscard]] bool is_multiple(const IndexExpr& value, std::int64_t number);
+
 /// The offset at the first iterations of loops; each must move it by the same distance in all its iterations.
 [[nodiscard]] IndexExpr at_first_iterations(IndexExpr offset, std::span<const Loop* const> inside);
 
@@ -73,6 +76,12 @@ TUNEWRIGHT_INLINE std::optional<std::int64_t> stride(const IndexExpr& offset, Va
   for (const IndexExpr::Term& term : offset.terms())
     if (term.kind != IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
   return offset.coefficient(var);
+}
+
+TUNEWRIGHT_INLINE bool is_multiple(const IndexExpr& value, std::int64_t number) {
+  return value.constant() % number == 0 && std::ranges::all_of(value.terms(), [&](const IndexExpr::Term& term) {
+           return term.coefficient % number == 0;
+         });
 }
 
 TUNEWRIGHT_INLINE IndexExpr at_first_iterations(IndexExpr offset, std::span<const Loop* const> inside) {

@@ -343,6 +343,21 @@ TEST_CASE("bool, integer and mixed types; logic; powers of infinity") {
   check_all_kinds(g, 0);
 }
 
+TEST_CASE("what is read only where a condition holds, by both an And and an Or of one expression") {
+  program::ComputeGraph g;
+  const auto p = g.input("p", {40}, ScalarType::Bool), q = g.input("q", {40}, ScalarType::Bool);
+  const auto m = g.input("m", {40}, ScalarType::Bool);
+  for (const bool and_first : {true, false}) {
+    g.compute(and_first ? "and_or" : "or_and", {{"i", 40}}, [&](auto i) {
+      const Expr before = select(program::index_value(1) <= program::index_value(i[0]), m(i[0] - 1),
+                                 program::constant(0, ScalarType::Bool));
+      const Expr both = select(p(i[0]) && before, 1.0, 0.0), any = select(q(i[0]) || before, 2.0, 0.0);
+      return and_first ? both + any : any + both;
+    });
+  }
+  check_all_kinds(g, 0);
+}
+
 TEST_CASE("a maximum or minimum with NaN is its second operand") {
   program::ComputeGraph g;
   const auto x = g.input("x", {41});

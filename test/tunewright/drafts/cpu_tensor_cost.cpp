@@ -49,6 +49,20 @@ TEST_CASE("columns that are copied for the instruction are written as vectors") 
         doctest::Approx(block_cycles + 128 * (2 * 0.5 + 1 + 1) + (128 + 64) * CpuCore{}.loop_step_cycles));
 }
 
+TEST_CASE("products of tile registers wait for blocks of columns that are copied") {
+  Target small = with_tiles();
+  small.l1_bytes = 1 << 10;
+  small.l2_bytes = 6 << 10;  // less than the matrix, 8 KB, and three times a block
+  const auto cycles_at = [&](double bytes_per_cycle) {
+    constexpr double free = 1e30;
+    const CpuCore rates{.bytes_per_cycle = {free, bytes_per_cycle, free}, .overlap = 1};
+    return CpuAnalysis(small, rates).cycles(tile_product(32, Columns::CopiedInBlocks));
+  };
+  // What else they read comes while they compute.
+  // The matrix and its block.
+  CHECK(cycles_at(64) - cycles_at(1e30) == doctest::Approx((8192 + 2048) / 64));
+}
+
 TEST_CASE("plain loops run where columns do not lie as the instruction reads them, and without its unit") {
   const loops::LoopNest unpacked = tile_product(32, Columns::AsTheyAre),
                         packed = tile_product(32, Columns::PackedAhead);

@@ -29,6 +29,14 @@ TEST_CASE("strides are those of terms that no quotient holds") {
   CHECK(stride(offset, 2) == 0);
 }
 
+TEST_CASE("a value is a multiple where its constant and the coefficients of all its terms are") {
+  CHECK(is_multiple(32 + 64 * i + 16 * j, 16));
+  CHECK_FALSE(is_multiple(32 + 64 * i + 16 * j, 32));
+  CHECK_FALSE(is_multiple(8 + 16 * i, 16));
+  CHECK(is_multiple(16 * IndexExpr::quotient(j, 4, up_to_63), 16));
+  CHECK_FALSE(is_multiple(16 * i + IndexExpr::quotient(16 * i + j, 4, up_to_63), 16));
+}
+
 TEST_CASE("operands lie in tiles by rows of terms, or by terms of columns") {
   const schedule::TensorIntrinsic& bytes = *schedule::find_intrinsic("amx_int8");
   std::array<Loop, 4> loops{over(0), over(1), over(2), over(3)};  // m, steps, n, k

@@ -25,9 +25,9 @@ namespace tunewright::codegen::llvm_backend {
 /// time, and between blocks memory is idle. So each of the R tiles that use a piece of a block first asks for an R-th
 /// of the same piece of the next block, in rows as the matrix has them. What it gains: docs/studies/kernels.md.
 ///
-/// L2 has to hold the next block beside the present one. Tiles that read a piece without others fetch it themselves,
-/// see `RowPrefetcher`; pieces that are contiguous are followed by hardware, or packed constants, see
-/// `ConstantPrefetcher`.
+/// L2 has to hold the next block beside the present one, and the thread of the present one has to use it. Tiles that
+/// read a piece without others fetch it themselves, see `RowPrefetcher`; pieces that are contiguous are followed by
+/// hardware, or packed constants, see `ConstantPrefetcher`.
 class BlockPrefetcher {
  public:
   BlockPrefetcher(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory)
@@ -41,21 +41,16 @@ class BlockPrefetcher {
   /// To be called where a buffer is allocated inside so many loops.
   void is_allocated(loops::BufferId buffer, std::size_t loops_around) { loops_around_[buffer] = loops_around; }
 
-  /// Emits the prefetches of a tile inside the loops `around`, outermost first.
+  /// Emits the prefetches of a tile inside the loops `around`, outermost first; none if one of them is in vectors.
   void emit(const AccumulatorTile& tile, std::span<const loops::Loop* const> around) {
-    std::vector<loops::BufferId> done;
-    program::visit(tile.statement->op->body, [&](const program::ExprNode& node) {
-      if (node.op != program::Op::Load) return;
-      const Access& access = plan_.of(*tile.statement).loads.at(&node);
-      if (std::ranges::find(done, access.buffer) != done.end()) return;
-      done.push_back(access.buffer);
-      if (std::optional<Operand> operand = operand_of(tile, access, node, around)) emit(tile, *operand);
+    if (context_.lanes > 1) return;
+    for_each_read_buffer(tile, plan_, [&](const Access& access, const program::ExprNode& load) {
+      if (std::optional<Operand> operand = operand_of(tile, access, load, around)) emit(tile, *operand);
     });
   }
 
  private:
-  static constexpr std::int64_t line_bytes = 64;
-  static constexpr std::int64_t most_lines = 128;  // of a tile
+  static constexpr std::int64_t most_lines = 128;  // of an operand, in one tile
 
   /// What the loops of a tile touch of a matrix together.
   struct Piece {
@@ -92,6 +87,7 @@ class BlockPrefetcher {
       for (blocks = around.size(); blocks > 0 && !operand.offset.uses(around[blocks - 1]->var);) --blocks;
       if (blocks == 0) return std::nullopt;
     }
+    if (!context_.goes_on_in_thread(*around[blocks - 1])) return std::nullopt;
     operand.blocks = around.first(blocks);
     operand.tiles = around.subspan(blocks);
     const std::int64_t bytes = operand.copied ? plan_.nest().buffers[access.buffer].bytes() : bytes_of(tile, operand);
@@ -113,7 +109,8 @@ class BlockPrefetcher {
     if (share * uses > 2 * piece->rows) return;
     const loops::IndexExpr place = loops::at_first_iterations(operand.offset, tile.loops) + share * piece->row * number;
     const Affine first = in_next_iteration(operand, [&] { return values_.affine(place); });
-    emit_rows(operand.matrix, first, *piece, share);
+    const std::int64_t line = line_bytes / memory_.element_bytes(operand.matrix);
+    emit_rows(operand.matrix, first, *piece, share, loops::is_multiple(place, line) && piece->row % line == 0);
   }
 
   /// Bytes of the matrix that the loops of the tile touch.
@@ -186,9 +183,9 @@ class BlockPrefetcher {
     return result;
   }
 
-  void emit_rows(loops::BufferId source, const Affine& first, const Piece& piece, std::int64_t rows) {
+  /// `aligned`: each of the rows begins with a line.
+  void emit_rows(loops::BufferId source, const Affine& first, const Piece& piece, std::int64_t rows, bool aligned) {
     const std::int64_t bytes = memory_.element_bytes(source);
-    const bool aligned = piece.row * bytes % line_bytes == 0;
     std::vector<std::int64_t> elements;
     for (std::int64_t e = 0; e < piece.width; e += line_bytes / bytes) elements.push_back(e);
     if (!aligned && piece.width > 1) elements.push_back(piece.width - 1);

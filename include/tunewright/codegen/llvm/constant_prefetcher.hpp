@@ -42,13 +42,9 @@ class ConstantPrefetcher {
   [[nodiscard]] std::vector<ConstantPrefetch> find(const AccumulatorTile& tile,
                                                    std::span<const loops::Loop* const> around) const {
     std::vector<ConstantPrefetch> found;
-    program::visit(tile.statement->op->body, [&](const program::ExprNode& node) {
-      if (node.op != program::Op::Load) return;
-      const Access& access = plan_.of(*tile.statement).loads.at(&node);
+    for_each_read_buffer(tile, plan_, [&](const Access& access, const program::ExprNode&) {
       const loops::Buffer& buffer = plan_.nest().buffers[access.buffer];
-      const bool known =
-          std::ranges::any_of(found, [&](const ConstantPrefetch& other) { return other.buffer == access.buffer; });
-      if (known || buffer.role != loops::BufferRole::Constant || buffer.bytes() < least_constant_bytes) return;
+      if (buffer.role != loops::BufferRole::Constant || buffer.bytes() < least_constant_bytes) return;
       const std::optional<std::int64_t> piece = piece_of(tile, access);
       const std::optional<Uses> uses = piece ? uses_of(access, *piece, around) : std::nullopt;
       if (uses) add(found, tile, access, *piece, *uses);
@@ -68,7 +64,6 @@ class ConstantPrefetcher {
   }
 
  private:
-  static constexpr std::int64_t line_bytes = 64;
   static constexpr std::int64_t least_constant_bytes = 64 << 10;  // a smaller one may stay in L2 from run to run
   static constexpr std::int64_t least_piece_bytes = 4 << 10;      // hardware fetches as much ahead by itself
   static constexpr std::int64_t most_uses = 64;                   // the first of more hardly counts
@@ -110,7 +105,9 @@ class ConstantPrefetcher {
       uses.count *= plan_.extent((*next)->var);
     }
     const bool several = uses.count > 1 && uses.count <= most_uses;
-    if (!several || next == around.rend() || loops::stride(access.offset, (*next)->var) != piece) return std::nullopt;
+    if (!several || next == around.rend() || loops::stride(access.offset, (*next)->var) != piece ||
+        !context_.goes_on_in_thread(**next))
+      return std::nullopt;
     return uses;
   }
 

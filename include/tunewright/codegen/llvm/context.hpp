@@ -91,6 +91,11 @@ struct EmissionContext {
   [[nodiscard]] bool is_satisfied(const loops::Guard& guard) const {
     return std::find(satisfied.begin(), satisfied.end(), &guard) != satisfied.end();
   }
+  /// Whether the thread that runs an iteration of the loop usually runs the next one, too.
+  [[nodiscard]] bool goes_on_in_thread(const loops::Loop& loop) const {
+    return loop.kind != loops::LoopKind::Parallel ||
+           plan.extent(loop.var) > static_cast<std::int64_t>(std::max(1U, target.threads));
+  }
   /// Enters a chunk of a vectorised loop, and returns the binding of its variable.
   [[nodiscard]] Binding start_of(const EmissionPlan::Chunk& chunk) {
     lanes = static_cast<unsigned>(chunk.lanes);

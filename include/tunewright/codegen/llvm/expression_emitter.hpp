@@ -137,14 +137,10 @@ class ExpressionEmitter {
       }
       case Op::Select: return select_arms(e.args[0], e.args[1], e.args[2], mask);
       case Op::And:
-        if (reads_outside(e.args[1], *accesses_)) {
-          return select_arms(e.args[0], e.args[1], program::constant(0, program::ScalarType::Bool), mask);
-        }
+        if (reads_outside(e.args[1], *accesses_)) return select_arms(e.args[0], e.args[1], no_, mask);
         break;
       case Op::Or:
-        if (reads_outside(e.args[1], *accesses_)) {
-          return select_arms(e.args[0], program::constant(1, program::ScalarType::Bool), e.args[1], mask);
-        }
+        if (reads_outside(e.args[1], *accesses_)) return select_arms(e.args[0], yes_, e.args[1], mask);
         break;
       default: break;
     }
@@ -255,6 +251,9 @@ class ExpressionEmitter {
   const std::unordered_map<const program::ExprNode*, Access>* accesses_ = nullptr;
   const std::unordered_map<const program::ExprNode*, loops::IndexExpr>* indices_ = nullptr;
   std::unordered_map<const program::ExprNode*, llvm::Value*> evaluated_;
+  // Members, because `evaluated_` knows nodes by their addresses.
+  const program::Expr no_ = program::constant(0, program::ScalarType::Bool);
+  const program::Expr yes_ = program::constant(1, program::ScalarType::Bool);
   Mask own_mask_;
 };
 

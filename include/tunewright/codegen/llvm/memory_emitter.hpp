@@ -19,7 +19,7 @@
 namespace tunewright::codegen::llvm_backend {
 
 /// The condition of loads: one common to all lanes and one per lane. If it fails, no memory is accessed and the value
-/// is unspecified.
+/// is zero.
 struct Mask {
   llvm::Value* uniform = nullptr;
   llvm::Value* lanes = nullptr;
@@ -28,6 +28,7 @@ struct Mask {
 
 /// Caches that are asked for lines, by the localities that LLVM gives them.
 enum class Cache : std::uint32_t { L2 = 2, L1 = 3 };
+inline constexpr std::int64_t line_bytes = 64;  ///< that a prefetch fetches
 
 /// Buffers never overlap, which scoped alias metadata declares. Values that the current basic block has loaded or
 /// stored are remembered, so that an unrolled tile loads each element once.

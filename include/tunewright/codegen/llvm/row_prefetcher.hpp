@@ -46,12 +46,7 @@ class RowPrefetcher {
     });
     if (innermost == tile.loops.rend()) return found;
     const std::span inside(innermost.base(), tile.loops.end());
-    program::visit(tile.statement->op->body, [&](const program::ExprNode& node) {
-      if (node.op != program::Op::Load) return;
-      const Access& access = plan_.of(*tile.statement).loads.at(&node);
-      const bool known =
-          std::ranges::any_of(found, [&](const RowPrefetch& other) { return other.buffer == access.buffer; });
-      if (known) return;
+    for_each_read_buffer(tile, plan_, [&](const Access& access, const program::ExprNode&) {
       if (std::optional<RowPrefetch> prefetch = prefetch_of(access, **innermost, inside))
         found.push_back(std::move(*prefetch));
     });
@@ -72,7 +67,6 @@ class RowPrefetcher {
   }
 
  private:
-  static constexpr std::int64_t line_bytes = 64;
   static constexpr std::int64_t page_bytes = 4096;
   static constexpr std::int64_t most_ahead = 16, least_ahead = 4;  // rows
   static constexpr std::int64_t most_lines = 16;                   // of an iteration

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -19,8 +20,8 @@ struct ColumnSum {
   bool is_added_here = false;  ///< by this register's products, for all registers of the same columns
 };
 
-/// Elements of a target that are in registers across reduction loops; key: the offset relative to the first element,
-/// and the number of lanes.
+/// Elements of a target that are in registers across reduction loops; key: the constant part of the offset, and the
+/// number of lanes.
 struct AccumulatorTile {
   const loops::Statement* statement = nullptr;
   std::vector<const loops::Loop*> loops;  ///< around the statement, outermost first
@@ -29,6 +30,19 @@ struct AccumulatorTile {
   const loops::IndexExpr* shared_columns = nullptr;  ///< offset of the factor whose sums are kept beside the registers
   std::map<std::pair<std::int64_t, unsigned>, ColumnSum> column_sums;  ///< of the registers
 };
+
+/// Calls `f(access, load)` once for each buffer that the statement of a tile reads, with the first of its loads.
+template <class F>
+void for_each_read_buffer(const AccumulatorTile& tile, const EmissionPlan& plan, const F& f) {
+  std::vector<loops::BufferId> seen;
+  program::visit(tile.statement->op->body, [&](const program::ExprNode& node) {
+    if (node.op != program::Op::Load) return;
+    const Access& access = plan.of(*tile.statement).loads.at(&node);
+    if (std::find(seen.begin(), seen.end(), access.buffer) != seen.end()) return;
+    seen.push_back(access.buffer);
+    f(access, node);
+  });
+}
 
 /// Conditions of a statement at the current bindings.
 struct StatementConditions {
@@ -100,21 +114,23 @@ class StatementEmitter : EmissionParts {
     context_.enter(after, before);
   }
 
-  /// The conditions that the guards of `s` make at the current bindings.
+  /// The conditions that the guards of `s` make at the current bindings. In a tile whose registers share the sums of
+  /// columns, a statement whose guards are replaced is always executed: one of them adds to the sums for all.
   [[nodiscard]] StatementConditions conditions(const loops::Statement& s, GuardUse use) {
     const StatementPlan& plan = plan_.of(s);
+    const bool shares_sums = uses_registers_for(s) && tile_->shared_columns != nullptr;
     StatementConditions result;
     if (context_.idle_lanes > 0) result.lanes = values_.first_lanes(context_.lanes - context_.idle_lanes);
     for (std::size_t g = 0; g < s.guards.size(); ++g) {
       const loops::Guard& guard = s.guards[g];
       if (use == GuardUse::OfTargetAlone && !plan.guards_target[g]) continue;
+      const bool clampable = use == GuardUse::ClampSpatial && plan.clamp_variables[g] != no_variable;
       llvm::Value* holds = context_.is_satisfied(guard) ? nullptr : values_.condition(guard);
       if (auto* decided = llvm::dyn_cast_or_null<llvm::Constant>(holds)) {
-        if (decided->isNullValue()) result.never = true;
+        if (decided->isNullValue()) result.never = !(clampable && shares_sums);
         if (decided->isAllOnesValue()) holds = nullptr;
       }
       if (result.never) return result;
-      const bool clampable = use == GuardUse::ClampSpatial && plan.clamp_variables[g] != no_variable;
       if (clampable) {
         bind_clamped(plan.clamp_variables[g], guard, holds != nullptr);
         result.clamped = true;

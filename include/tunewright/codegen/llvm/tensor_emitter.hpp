@@ -80,11 +80,7 @@ class TensorEmitter : EmissionParts {
         loops::stride(offset, depth) != std::optional<std::int64_t>(1) ||
         loops::stride(offset, loop.var) != std::optional<std::int64_t>(count))
       return false;
-    const bool cut = std::any_of(s.guards.begin(), s.guards.end(), [this](const loops::Guard& guard) {
-      return !context_.is_satisfied(guard) &&
-             loops::can_fail(guard, [this](loops::Var var) { return values_.range_of(var); });
-    });
-    if (cut) return false;
+    if (!values_.always_holds(s.guards)) return false;
     const Binding saved_column = std::exchange(context_.bindings[loop.var], context_.first_value());
     const Binding saved_depth = std::exchange(context_.bindings[depth], context_.first_value());
     const Affine at = values_.affine(plan_.of(s).target.offset);

@@ -84,10 +84,7 @@ class TransposedCopyEmitter : EmissionParts {
       if (!here || !there || *here < 0 || *here > 1 || nest_.buffers[access.buffer].type != type) return false;
       across = across || loops::runs_across(access.offset, along_operand, along_target);
     }
-    return across && std::none_of(s.guards.begin(), s.guards.end(), [this](const loops::Guard& guard) {
-             return !context_.is_satisfied(guard) &&
-                    loops::can_fail(guard, [this](loops::Var var) { return values_.range_of(var); });
-           });
+    return across && values_.always_holds(s.guards);
   }
 
   /// Interleaves two vectors in groups of `unit` lanes within each block: the first halves of their blocks, or the

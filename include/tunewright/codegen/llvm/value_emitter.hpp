@@ -4,6 +4,7 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "tunewright/codegen/llvm/context.hpp"
 #include "tunewright/core/order.hpp"
+#include "tunewright/loops/tensor_operands.hpp"
 
 /// Index arithmetic in LLVM IR: bindings of loop variables to values, and expressions over them.
 namespace tunewright::codegen::llvm_backend {
@@ -118,6 +120,12 @@ class ValueEmitter {
   }
   [[nodiscard]] program::Range range(const loops::IndexExpr& e) const {
     return e.range([this](loops::Var var) { return range_of(var); });
+  }
+  /// Whether no guard can fail in the iterations that are left at the current bindings.
+  [[nodiscard]] bool always_holds(const std::vector<loops::Guard>& guards) const {
+    return std::ranges::none_of(guards, [this](const loops::Guard& guard) {
+      return !context_.is_satisfied(guard) && loops::can_fail(guard, [this](loops::Var var) { return range_of(var); });
+    });
   }
   /// The condition of a guard; null if it always holds. A vector if lanes differ.
   [[nodiscard]] llvm::Value* condition(const loops::Guard& guard) {

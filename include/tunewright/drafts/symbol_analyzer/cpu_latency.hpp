@@ -82,8 +82,10 @@ class CpuAnalysis {
     Traffic traffic{};
   };
 
-  /// The traffic of what a statement touches, and of what is fetched early while it runs.
-  [[nodiscard]] Traffic traffic_of(const CpuSymbols& s, const loops::StatementSummary& statement);
+  /// The traffic of what a statement touches, and of what is fetched early while it runs. Products of tile registers
+  /// fetch nothing early: they wait for their copies.
+  [[nodiscard]] Traffic traffic_of(const CpuSymbols& s, const loops::StatementSummary& statement,
+                                   const loops::TensorStatement* tensor);
 
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement,
                             const Traffic& traffic) const;
@@ -121,7 +123,7 @@ TUNEWRIGHT_INLINE double CpuAnalysis::cycles(const loops::NestSummary& summary) 
       summary, target_, CpuSymbolReader::Caches::Warm, [this](const loops::LoopSummary& loop) { add_loop(loop); },
       [this](const loops::StatementSummary& statement, const CpuSymbols& s) {
         const loops::TensorStatement* tensor = tensor_of(statement);
-        const Traffic traffic = traffic_of(s, statement);
+        const Traffic traffic = traffic_of(s, statement, tensor);
         total_ += tensor == nullptr ? cost(s, statement, traffic) : cost(s, statement, *tensor, traffic);
       });
   return total_;
@@ -211,7 +213,8 @@ TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::Sta
 }
 
 TUNEWRIGHT_INLINE CpuAnalysis::Traffic CpuAnalysis::traffic_of(const CpuSymbols& s,
-                                                               const loops::StatementSummary& statement) {
+                                                               const loops::StatementSummary& statement,
+                                                               const loops::TensorStatement* tensor) {
   Traffic traffic{};
   for (std::size_t level = 0; level < traffic.size(); ++level) {
     traffic[level] = (s.bytes[level] + core_.late_share * s.late_bytes[level]) / core_.bytes_per_cycle[level];
@@ -224,7 +227,11 @@ TUNEWRIGHT_INLINE CpuAnalysis::Traffic CpuAnalysis::traffic_of(const CpuSymbols&
   for (const loops::LoadSummary& load : statement.loads) {
     const auto copy = std::ranges::find(early_, load.buffer, &EarlyCopy::buffer);
     if (copy == early_.end()) continue;
-    for (std::size_t level = 0; level < traffic.size(); ++level) traffic[level] += copy->traffic[level];
+    if (tensor != nullptr && tensor->intrinsic->m > 1) {
+      total_ += with_traffic(0, copy->traffic);
+    } else {
+      for (std::size_t level = 0; level < traffic.size(); ++level) traffic[level] += copy->traffic[level];
+    }
     early_.erase(copy);
   }
   return traffic;

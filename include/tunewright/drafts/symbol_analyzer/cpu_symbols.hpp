@@ -95,7 +95,8 @@ class CpuSymbolReader {
   [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement);
 
   /// Whether the statement copies a block of a tensor that L2 does not hold, another one in each iteration of the
-  /// innermost loop around the copy's memory, and L2 holds two blocks.
+  /// innermost loop around the copy's memory, and L2 holds such blocks beside what else is in use
+  /// (`loops::prefetched_block_bytes`).
   [[nodiscard]] bool copies_blocks(const loops::StatementSummary& statement) const;
 
   /// Whether the two innermost loops copy squares with rows of a vector, which are transposed in registers.

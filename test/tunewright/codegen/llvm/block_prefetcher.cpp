@@ -12,6 +12,7 @@
 #include "support/prefetched_bytes.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 namespace {
@@ -24,15 +25,16 @@ struct Product {
   enum class Copied : std::uint8_t { No, ForEachBlock, ForEachRowOfTiles, Before };
 
   std::int64_t rows = 8, columns = 128, terms = 64;
+  std::int64_t first_column = 0;  ///< of the matrix that is used; it has 16 more then
   bool parallel_columns = false;
   Copied copied = Copied::ForEachBlock;
 
   [[nodiscard]] loops::LoopNest nest() const {
     auto g = std::make_shared<program::ComputeGraph>();
     const auto a = g->input("a", {rows, terms});
-    const auto b = g->constant("b", {terms, columns});
+    const auto b = g->constant("b", {terms, columns + (first_column == 0 ? 0 : 16)});
     const auto product = g->reduce("product", {{"i", rows}, {"j", columns}}, {{"k", terms}}, program::Combiner::Sum,
-                                   [&](auto i, auto k) { return a(i[0], k[0]) * b(k[0], i[1]); });
+                                   [&](auto i, auto k) { return a(i[0], k[0]) * b(k[0], i[1] + first_column); });
     schedule::ScheduleBuilder s(g);
     const auto i = s.split(product.id, 0, {4}), j = s.split(product.id, 1, {2, 16});
     const auto k = s.split(product.id, 2, {terms / 4});
@@ -118,6 +120,12 @@ TEST_CASE("pieces that do not begin with a line are fetched to their end") {
   REQUIRE(bytes.size() >= 4);
   // Rows 16 and 17, 500 bytes apart: the first and the last of 16 elements.
   CHECK(std::vector(bytes.begin(), bytes.begin() + 4) == std::vector<std::int64_t>{8000, 8060, 8500, 8560});
+
+  // Whole lines apart, from the middle of one on: rows 0 and 1, 576 bytes apart, of columns 24 to 39.
+  const std::vector<std::int64_t> shifted =
+      bytes_fetched_by(Product{.first_column = 8, .copied = Product::Copied::No}.nest());
+  REQUIRE(shifted.size() >= 4);
+  CHECK(std::vector(shifted.begin(), shifted.begin() + 4) == std::vector<std::int64_t>{96, 156, 672, 732});
 }
 
 TEST_CASE("a tile fetches at most so many lines") {
@@ -142,4 +150,46 @@ TEST_CASE("no block is fetched where it would not help") {
   CHECK(prefetches(Product{.copied = Product::Copied::ForEachRowOfTiles}.nest()) == 0);  // the same one again
   REQUIRE(prefetches(Product{.rows = 128}.nest()) > 0);
   CHECK(prefetches(Product{.rows = 132}.nest()) == 0);  // 33 tiles for 16 rows
+}
+
+namespace {
+
+/// 8 rows times a matrix of 16 rows and 128 columns, 8 KB, in strips of 32 columns: each is used by two tiles, which the
+/// vectors of a strip are around or in.
+struct Strips {
+  bool parallel = false, vectors_around = false;
+
+  [[nodiscard]] loops::LoopNest nest() const {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto product = program::operators::matmul(*g, g->input("a", {8, 16}), g->constant("b", {16, 128}));
+    schedule::ScheduleBuilder s(g);
+    const auto i = s.split(product.id, 0, {4}), j = s.split(product.id, 1, {32});
+    if (vectors_around) {
+      s.reorder(product.id, {j[0], j[1], i[0], 2, i[1]});
+    } else {
+      s.reorder(product.id, {j[0], i[0], 2, i[1], j[1]});
+    }
+    s.vectorize(product.id, j[1]);
+    s.unroll(product.id, i[1]);
+    if (parallel) s.parallel(product.id, j[0]);
+    return loops::lower(s.schedule());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the next block is not fetched where another thread computes with it") {
+  const auto fetched = [](unsigned threads) {
+    return prefetches(Strips{.parallel = true}.nest(), processor(6 << 10).with_threads(threads));
+  };
+  CHECK(fetched(1) > 0);
+  CHECK(fetched(3) > 0);
+  CHECK(fetched(4) == 0);  // as many as strips
+}
+
+TEST_CASE("tiles inside a vectorised loop fetch nothing") {
+  const loops::LoopNest nest = Strips{.vectors_around = true}.nest();
+  CHECK(prefetches(nest, processor(6 << 10)) == 0);
+  codegen::LlvmCompiler compiler(processor(6 << 10), blocks_alone);
+  CHECK(test::compiled_error(nest, compiler) < 1e-5);
 }

@@ -107,6 +107,30 @@ TEST_CASE("products of bytes with and without signs, packed and not, in tiles th
   }
 }
 
+TEST_CASE("rows of products of signed bytes that begin before the matrix, with the border known to the compiler") {
+  for (const Target& target : targets_with(TensorUnit::Avx512Vnni)) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto a = g->input("A", {8, 64}, s8), b = g->input("B", {64, 32}, s8);
+    const auto product = program::operators::matmul(*g, a, b);
+    const auto below = g->compute("below", {{"i", 8}, {"j", 32}}, [&](auto i) {
+      return select(program::index_value(1) <= program::index_value(i[0]), product(i[0] - 1, i[1]),
+                    program::constant(0, ScalarType::Int32));
+    });
+    schedule::ScheduleBuilder s(g);
+    const auto rows = s.split(below.id, 0, {4});
+    s.unroll(below.id, rows[0]);
+    s.compute_at(product.id, below.id, rows[0]);
+    const auto j = s.split(product.id, 1, {16}), k = s.split(product.id, 2, {4});
+    s.reorder(product.id, {j[0], k[0], 0, j[1], k[1]});
+    s.unroll(product.id, 0);
+    s.tensorize(product.id, j[1], "avx512_vnni");
+    const loops::LoopNest nest = loops::lower(s.schedule());
+    codegen::LlvmCompiler compiler(target, {.verify = true});
+    const auto arguments = arguments_for(nest);
+    CHECK(test::compiled_error(nest, compiler, arguments, test::interpreted(nest, arguments)) == 0);
+  }
+}
+
 TEST_CASE("products of bfloat16 numbers") {
   for (const Target& target : targets_with(TensorUnit::Avx512Bf16)) {
     for (const bool packed : {false, true}) {
