@@ -33,6 +33,7 @@ namespace tunewright::codegen {
 
 #include <algorithm>
 
+#include "tunewright/loops/tensor_operands.hpp"
 #include "tunewright/program/expr.hpp"
 
 namespace tunewright::codegen {

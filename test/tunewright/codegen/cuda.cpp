@@ -476,6 +476,66 @@ TEST_CASE("conditions that read memory are asked only where copies are wanted") 
   comparison.check(1e-4);
 }
 
+TEST_CASE("what is read at several places of a body is read in vectors only where it always is") {
+  using program::Expr;
+  Comparison comparison;
+  const auto add = [&](const auto& body) {
+    const auto graph = std::make_shared<program::ComputeGraph>();
+    const auto x = graph->input("x", {8, 16});
+    const std::string name = "body" + std::to_string(comparison.entries.size());
+    graph->compute(name, {{"i", 8}, {"j", 16}}, [&](auto i) {
+      const Expr one_of_few = program::index_value(i[0]) < program::index_value(program::IndexExpr(3));
+      return body(one_of_few, x(i[0], i[1]));
+    });
+    ScheduleBuilder b(graph);
+    const auto j = b.split(1, 1, {4});
+    b.bind(1, 0, LoopKind::BlockX);
+    b.bind(1, j[0], LoopKind::ThreadX);
+    b.vectorize(1, j[1]);
+    loops::LoopNest nest = loops::lower(b.schedule());
+    nest.name = name;
+    comparison.add(graph, nest);
+    return comparison.entries.back().program.source;
+  };
+  const std::string both = add([](const Expr& few, const Expr& v) { return select(few, v, v * 2.0); });
+  CHECK_FALSE(contains(both, "x_lanes"));
+  CHECK(contains(add([](const Expr& few, const Expr& v) { return select(few, v, 0.0) + v; }), "float4 x_lanes = "));
+  add([](const Expr& few, const Expr& v) { return select(few && v < Expr(0.2), v, v + 1.0); });
+  add([](const Expr& few, const Expr& v) { return select(few, v, 0.0) + select(Expr(0.5) < v, v, 0.0); });
+  comparison.check(0);
+}
+
+TEST_CASE("a copy whose condition reads what it copies asks for each element") {
+  const auto graph = std::make_shared<program::ComputeGraph>();
+  const auto x = graph->input("x", {16, 32});
+  const auto masked = graph->compute("masked", {{"i", 16}, {"k", 32}}, [&](auto i) {
+    const program::Expr v = x(i[0], i[1]);
+    return program::select(program::Expr(0.5) < v, v, program::Expr(0.0));
+  });
+  program::operators::matmul(*graph, masked, graph->input("B", {32, 16}));
+  ScheduleBuilder s(graph);
+  const auto c = s.stage("matmul"), local = s.cache_write(c);
+  const auto i = s.split(c, 0, {4, 2}), j = s.split(c, 1, {4, 4});
+  s.reorder(c, {i[0], j[0], i[1], j[1], i[2], j[2]});
+  s.bind(c, s.fuse(c, {i[0], j[0]}), LoopKind::BlockX);
+  const auto threads = s.fuse(c, {i[1], j[1]});
+  s.bind(c, threads, LoopKind::ThreadX);
+  s.compute_at(local, c, threads);
+  const auto k = s.split(local, 2, {8});
+  s.reorder(local, {k[0], k[1], 0, 1});
+  const auto shared = s.cache_write(s.stage("masked"), schedule::Scope::Shared);
+  s.compute_inline(s.stage("masked"));
+  s.compute_at(shared, local, k[0]);
+  const auto parts = s.split(shared, s.fuse(shared, {0, 1}), {16, 4});
+  s.bind(shared, parts[1], LoopKind::ThreadX);
+  s.vectorize(shared, parts[2]);
+  s.pipeline(local, k[0], {2, true});
+  Comparison comparison;
+  comparison.add(graph, loops::lower(s.schedule()));
+  CHECK_FALSE(contains(comparison.entries.back().program.source, "copy_async<16>(&"));
+  comparison.check(1e-4);
+}
+
 TEST_CASE("a loop that selects registers is unrolled around a long one that does not") {
   const auto graph = program::operators::matmul_graph({.m = 64, .n = 64, .k = 512});
   ScheduleBuilder b(graph);
