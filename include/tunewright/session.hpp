@@ -158,11 +158,12 @@ class Session {
   void tell(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes) {
     take(batch, outcomes, false);
     update_model();
-    ++state_.round;
+    for (const Candidate<Config>& candidate : batch) state_.end_round(candidate.round);
   }
 
   /// Takes over measurements from a journal. Returns the number of rejected records by reason. The search continues
-  /// after the last recorded round, as if these trials had been measured now.
+  /// after the last recorded round, as if these trials had been measured now. Throws `std::invalid_argument`, before
+  /// learning anything, for candidates that were told or recalled before.
   ReasonCounts recall(std::span<const Record> records) {
     const std::size_t before = history_.size();
     ReasonCounts unusable = take_over(records);
@@ -175,9 +176,9 @@ class Session {
   ReasonCounts take_over(std::span<const Record> records) {
     auto found = spaces::decode_records(parts_.space, state_.task, records, state_.compiler);
     if (!found.batch.empty()) {
-      const unsigned next_round = found.batch.back().round + 1;
+      const unsigned last_round = found.batch.back().round;
       take(found.batch, found.outcomes, true);
-      state_.round = next_round;
+      state_.end_round(last_round);
     }
     return std::move(found.unusable);
   }

@@ -661,6 +661,43 @@ TEST_CASE("a batch that is told in parts, or not at all, is described as one tha
   CHECK(rows_after(true) == rows_after(false));
 }
 
+TEST_CASE("a session that was told a batch in parts goes on as one that recalls it") {
+  Parts<toy::Evolution> parts{.seed = 5}, resumed_parts{.seed = 5};
+  Session<toy::Evolution> session(parts, toy::task());
+  std::vector<Record> records;
+  for (int round = 0; round < 2; ++round) {
+    const auto batch = session.ask(8);
+    const auto told = measured(batch);
+    const std::span<const Candidate<toy::Tiles>> all(batch);
+    const std::span<const Outcome> outcomes(told);
+    for (std::size_t first = 0; first < 8; first += 4) session.tell(all.subspan(first, 4), outcomes.subspan(first, 4));
+    for (std::size_t i = 0; i < 8; ++i) records.push_back(session.record(batch[i], told[i]));
+  }
+  session.tell({}, {});  // a batch of which nothing was measured
+  CHECK(session.round() == 2);
+  Session<toy::Evolution> resumed(resumed_parts, toy::task());
+  resumed.recall(records);
+  CHECK(resumed.round() == 2);
+  const auto next = session.ask(8), resumed_next = resumed.ask(8);
+  REQUIRE(next.size() == resumed_next.size());
+  for (std::size_t i = 0; i < next.size(); ++i) CHECK(next[i].key == resumed_next[i].key);
+}
+
+TEST_CASE("recalling earlier rounds does not set a session back") {
+  Parts<toy::RandomSearch> parts;
+  Session<toy::RandomSearch> session(parts, toy::task());
+  const auto batch = session.ask(3);
+  const auto told = measured(batch);
+  std::vector<Record> records;
+  for (std::size_t i = 0; i < 3; ++i) records.push_back(session.record(batch[i], told[i]));
+  records[0].round = 5;
+  records[2].round = std::numeric_limits<std::uint32_t>::max();  // there is no next one
+  session.recall(std::span(records).first(1));
+  CHECK(session.round() == 6);
+  session.recall(std::span(records).subspan(1));
+  CHECK(session.round() == 6);
+}
+
 TEST_CASE("a sampler that looks at what was measured is shown all of it") {
   struct Looks : samplers::TopK {
     std::vector<std::size_t> select(const toy::Linear& model, const FeatureBatch& x, std::span<const float> score,

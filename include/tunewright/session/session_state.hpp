@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,11 @@ struct SessionState {
   ReasonCounts rejected{};   ///< by the filter
   std::size_t unscored = 0;  ///< described candidates whose score was NaN
   unsigned round = 0;
+
+  /// Goes on after a round, of which all or a part was told.
+  void end_round(unsigned ended) noexcept {
+    if (ended >= round && ended < std::numeric_limits<unsigned>::max()) round = ended + 1;
+  }
 
   explicit SessionState(const Task& searched);
   SessionState(const SessionState& other);
