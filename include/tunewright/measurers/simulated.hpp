@@ -77,7 +77,8 @@ struct Simulated {
   loops::CpuLimits limits{};
   VirtualClock clock{};
 
-  [[nodiscard]] std::string identity() const { return "simulated cpu 3, gpu 1"; }
+  /// Names the model, and machines other than the default one by what determines their latencies.
+  [[nodiscard]] std::string identity() const;
 
   /// Seconds of one run of a nest within the limits; infinity if no block of it fits the GPU.
   [[nodiscard]] Seconds latency(const loops::LoopNest& nest, const Target& target) const;
@@ -102,6 +103,21 @@ struct Simulated {
 #include "tunewright/measurers/simulated/machine.hpp"
 
 namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE std::string Simulated::identity() const {
+  const auto hash_of = [](const Simulated& machine) {
+    StableHash h;
+    h.add(machine.frequency_hz);
+    machine.prices.add_to_hash(h);
+    machine.gpu_prices.add_to_hash(h);
+    for (const std::int64_t limit : {machine.limits.max_local_bytes, machine.limits.max_workspace_bytes,
+                                     machine.limits.max_unrolled_statements, machine.limits.max_vector_extent})
+      h.add(limit);
+    return h.value();
+  };
+  const std::uint64_t hash = hash_of(*this);
+  return "simulated cpu 3, gpu 1" + (hash == hash_of({}) ? "" : ", options " + to_hex(hash));
+}
 
 TUNEWRIGHT_INLINE void Simulated::check(const Target& target) const {
   constexpr const char* who = "measurers::Simulated";

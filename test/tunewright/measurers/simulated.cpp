@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -55,6 +57,25 @@ void tiled(ScheduleBuilder& s) {
   s.reorder(2, {i[0], j[0], k[0], i[1], j[1], k[1], i[2], j[2]});
   s.unroll(2, i[2]);
   s.vectorize(2, j[2]);
+}
+
+TEST_CASE("machines with other prices, limits or frequencies have other identities") {
+  using measurers::Simulated;
+  const std::string usual = Simulated{}.identity();
+  CHECK(usual == "simulated cpu 3, gpu 1");
+  CHECK(Simulated{.trial = Seconds(1)}.identity() == usual);
+  std::vector<std::string> all{usual, Simulated{.frequency_hz = 5e9}.identity()};
+  Simulated changed;
+  changed.prices.bytes_per_tick[2].second = 3;
+  all.push_back(changed.identity());
+  changed = {};
+  changed.gpu_prices.launch = 1;
+  all.push_back(changed.identity());
+  changed = {};
+  changed.limits.max_vector_extent = 512;
+  all.push_back(changed.identity());
+  std::sort(all.begin(), all.end());
+  CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
 }
 
 TEST_CASE("what makes a matmul fast makes it fast here") {

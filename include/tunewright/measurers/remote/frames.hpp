@@ -84,6 +84,7 @@ class FrameStream final : public FrameCarrier {
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -110,6 +111,26 @@ static_assert(sizeof(Header) == 12);
   std::string text;
   for (const char c : bytes) text += c >= ' ' && c <= '~' ? c : '?';
   return "'" + text + "'";
+}
+
+/// Writes to a pipe as `::send` to a socket: one that nobody reads is an error (EPIPE), not a signal. Blocks the signal
+/// for this thread and takes the one that the write made.
+[[nodiscard]] inline ssize_t write_to_pipe(int fd, std::span<const char> bytes) {
+  sigset_t broken, before, pending;
+  ::sigemptyset(&broken);
+  ::sigaddset(&broken, SIGPIPE);
+  ::sigpending(&pending);
+  ::pthread_sigmask(SIG_BLOCK, &broken, &before);
+  const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+  const int error = errno;
+  if (written < 0 && error == EPIPE && ::sigismember(&pending, SIGPIPE) == 0) {
+    const timespec at_once{};
+    while (::sigtimedwait(&broken, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return written;
 }
 }  // namespace frames
 
@@ -143,7 +164,7 @@ TUNEWRIGHT_INLINE void FrameStream::send(FrameKind kind, std::span<const char> p
     wait(out_, POLLOUT, start, timeout);
     // Prevents SIGPIPE on sockets, and blocking beyond the timeout.
     ssize_t sent = ::send(out_, bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == ENOTSOCK) sent = ::write(out_, bytes.data() + done, bytes.size() - done);
+    if (sent < 0 && errno == ENOTSOCK) sent = frames::write_to_pipe(out_, std::span(bytes).subspan(done));
     if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (sent <= 0 && done == 0) throw EndOfConversation("it has closed the connection");
     if (sent <= 0) throw Disconnected("it closed the connection in the middle of a message");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "tunewright/core/hash.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
 
 namespace tunewright::measurers::simulated {
@@ -31,6 +32,14 @@ struct Prices {
   std::int64_t code_copies = 512;  ///< unrolled copies of a statement that fit the instruction cache
   /// Bytes per tick, as a fraction: L2 to L1, L3 to L2, and memory to L3 (shared by all threads).
   std::array<std::pair<std::int64_t, std::int64_t>, 3> bytes_per_tick{{{2, 1}, {1, 1}, {1, 2}}};
+
+  void add_to_hash(StableHash& h) const {
+    for (const Ticks price : {cycle, arithmetic, division, function, load, store, add_latency, loop_step, condition,
+                              fork, tile_row, tile_latency, line_load, line_store, byte_product, bf16_product, shuffle})
+      h.add(price);
+    h.add(code_copies);
+    for (const auto& [bytes, ticks] : bytes_per_tick) h.add(bytes).add(ticks);
+  }
 };
 
 }  // namespace tunewright::measurers::simulated

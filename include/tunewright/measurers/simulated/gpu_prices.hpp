@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "tunewright/core/hash.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
 
 namespace tunewright::measurers::simulated {
@@ -28,6 +29,16 @@ struct GpuPrices {
   std::int64_t unrolled_sums = 1024;          ///< the same for updates of registers, which `codegen::cuda` unrolls
   std::int64_t terms_at_a_time = 2;           ///< of unrolled sums whose operands are held in registers
   std::int64_t registers_for_addresses = 24;  ///< per thread, in addition to accumulators and operands
+
+  void add_to_hash(StableHash& h) const {
+    for (const Ticks price : {cycle, issue, function, bank_step, sector, barrier, loop_step, arithmetic_latency,
+                              shared_latency, global_latency, launch})
+      h.add(price);
+    for (const std::int64_t number :
+         {division, cache_speed, unrolled, unrolled_sums, terms_at_a_time, registers_for_addresses})
+      h.add(number);
+    h.add(frequency_hz);
+  }
 };
 
 }  // namespace tunewright::measurers::simulated

@@ -47,6 +47,20 @@ TEST_CASE("a worker ends with its host between two messages, and tells of one th
   CHECK(refusal_of("", SHUT_RDWR) == "nothing was thrown");
 }
 
+TEST_CASE("a worker behind pipes ends with its host as one behind a socket does") {
+  int to_worker[2], from_worker[2];
+  REQUIRE(::pipe(to_worker) == 0);
+  REQUIRE(::pipe(from_worker) == 0);
+  ::close(to_worker[1]);
+  ::close(from_worker[0]);
+  // The first thing that a worker says, who it is, has no reader.
+  remote::FrameStream there(to_worker[0], from_worker[1], 1000);
+  remote::Worker worker;
+  CHECK(test::refusal<std::exception>([&] { worker.serve(there); }) == "nothing was thrown");
+  ::close(to_worker[0]);
+  ::close(from_worker[1]);
+}
+
 TEST_CASE("a kernel for which the system has no memory file is unknown with the reason, and the worker goes on") {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
