@@ -93,6 +93,7 @@ TUNEWRIGHT_INLINE void FeatureBatch::append_program(std::span<const float> rows)
 }
 
 TUNEWRIGHT_INLINE void FeatureBatch::append(const FeatureBatch& other) {
+  if (&other == this) return append(FeatureBatch(other));
   if (other.programs() == 0) return;
   if (columns_ == 0) columns_ = other.columns_;
   if (other.columns_ != columns_) {

@@ -151,6 +151,7 @@ TUNEWRIGHT_INLINE void Dataset::add(std::uint32_t task_number, std::uint32_t tar
 }
 
 TUNEWRIGHT_INLINE void Dataset::append(const Dataset& other) {
+  if (&other == this) return append(Dataset(other));
   other.check();
   const bool joins = size() == 0 || other.size() == 0 || (x.programs() == 0) == (other.x.programs() == 0);
   if (!joins) {

@@ -83,6 +83,7 @@ class JournalIndex {
   template <class F>
   void for_each_line(const Run& run, const F& use) const;
   void read_run(const Run& run, std::uint64_t task, Found& found) const;
+  /// The error of an index whose lines are wrong, after making sure that nobody opens it as it is.
   [[nodiscard]] std::runtime_error damaged() const;
   [[nodiscard]] std::string text_at(std::uint64_t offset, std::uint64_t bytes) const;
   [[nodiscard]] std::uint64_t hash_of(std::uint64_t begin, std::uint64_t end) const;
@@ -230,8 +231,10 @@ TUNEWRIGHT_INLINE void JournalIndex::store() {
 }
 
 TUNEWRIGHT_INLINE std::runtime_error JournalIndex::damaged() const {
-  return std::runtime_error("the index of journal '" + journal_ + "' is damaged; remove '" + path_of(journal_) +
-                            "', and it is made again");
+  const journal_index::Header none{};
+  static_cast<void>(uninterrupted([&] { return ::pwrite(index_fd_, &none, sizeof none, 0); }));
+  return std::runtime_error("the index '" + path_of(journal_) + "' of journal '" + journal_ +
+                            "' is damaged; it is made again when the journal is next opened");
 }
 
 TUNEWRIGHT_INLINE std::vector<JournalIndex::Run> JournalIndex::chain(std::uint64_t last, std::uint64_t lines) const {

@@ -75,6 +75,7 @@ TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs
     return std::filesystem::exists(output) && std::filesystem::equivalent(input, output);
   };
 
+  if (std::filesystem::is_regular_file(output)) check_journal(output);
   std::vector<WholeJournal> journals;
   std::vector<std::uintmax_t> sizes;
   std::set<std::uint64_t> tasks;

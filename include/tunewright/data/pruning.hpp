@@ -151,7 +151,7 @@ TUNEWRIGHT_INLINE std::vector<float> scaled_sums(const FeatureBatch& x, const st
     for (std::size_t i = c; i < sums.size(); i += columns) mean += double{sums[i]} / count;
     for (std::size_t i = c; i < sums.size(); i += columns) square += std::pow(double{sums[i]} - mean, 2) / count;
     // A column with an infinite feature counts for nothing, as one that is the same everywhere.
-    const double scale = square > 1e-12 && std::isfinite(square) ? 1 / std::sqrt(square) : 0;
+    const double scale = square > 1e-12 * mean * mean && std::isfinite(square) ? 1 / std::sqrt(square) : 0;
     for (std::size_t i = c; i < sums.size(); i += columns)
       sums[i] = scale > 0 ? static_cast<float>((double{sums[i]} - mean) * scale) : 0.0F;
   }

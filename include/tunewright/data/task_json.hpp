@@ -179,7 +179,20 @@ TUNEWRIGHT_INLINE std::string to_line(const Task& task) {
 
 TUNEWRIGHT_INLINE bool describes_task(std::string_view line) { return task_json::schema_of(line) == task_schema; }
 
-TUNEWRIGHT_INLINE bool is_of_newer_schema(std::string_view line) { return task_json::schema_of(line) > task_schema; }
+TUNEWRIGHT_INLINE bool is_of_newer_schema(std::string_view line) {
+  int schema = 0;
+  try {
+    json::Scanner in(line);
+    in.object([&](std::string_view key) {
+      if (key == "schema")
+        schema = in.integer<int>();
+      else
+        static_cast<void>(in.skip_value());
+    });
+  } catch (const FormatError&) {  // what was read before counts
+  }
+  return schema > task_schema;
+}
 
 TUNEWRIGHT_INLINE Task task_from_line(std::string_view line) {
   if (!describes_task(line)) {

@@ -233,7 +233,7 @@ inline std::vector<double> places(double first, double last, bool whole) {
   constexpr double points = 30;
   std::vector<double> chosen;
   for (double i = 0; i <= points && first <= last; ++i) {
-    double place = first * std::pow(last / first, i / points);
+    double place = i < points ? first * std::pow(last / first, i / points) : last;
     if (whole) place = std::round(place);
     if (chosen.empty() || place > chosen.back()) chosen.push_back(place);
   }

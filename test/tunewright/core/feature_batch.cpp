@@ -78,6 +78,9 @@ TEST_CASE("batches join, program by program") {
   CHECK(unset.programs() == 3);
   x.append(FeatureBatch(9));  // nothing to join, no width to quarrel about
   CHECK(x.programs() == 3);
+  x.append(x);
+  CHECK(to_vector(x.offsets()) == std::vector<std::uint32_t>{0, 2, 3, 3, 5, 6, 6});
+  CHECK(to_vector(x.values()) == std::vector<float>{1, 2, 3, 1, 2, 3});
 }
 
 TEST_CASE("a program without rows is appended like others, also where no width is known") {

@@ -79,6 +79,11 @@ TEST_CASE("appending joins tasks and targets by name") {
   all.append(data);
   CHECK(all.size() == 12);
   CHECK(all.x.programs() == 12);
+  all.append(all);
+  all.check();
+  CHECK(all.size() == 24);
+  CHECK(all.x.programs() == 24);
+  CHECK(all.task[12] == all.task[0]);
 }
 
 TEST_CASE("tasks are found by name, and a copy has its own") {

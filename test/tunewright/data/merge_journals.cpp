@@ -182,6 +182,10 @@ TEST_CASE("a journal with lines of a newer schema is not replaced by what this l
   std::string newer = data::to_line(record_of(a, 11, 1e-3));
   newer.replace(newer.find(":1,"), 3, ":3,");
   std::string end;
+  SUBCASE("members in another order") {
+    newer = R"({"task":"0000000000000000","schema":3})";
+    end = "\n";
+  }
   SUBCASE("complete lines") { end = "\n"; }
   SUBCASE("a last line without its newline") {}
   std::ofstream(path, std::ios::app | std::ios::binary) << newer << end;
@@ -207,6 +211,13 @@ TEST_CASE("what is no journal is refused and left as it is") {
   CHECK(refused({notes}).find("name a file that data::Journal") != std::string::npos);
   CHECK(refused({}).find("give at least one") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(out));
+
+  const std::vector<std::string> journal = {folder.file("1.jsonl")};
+  const Task a = toy::task("a", 1);
+  write(journal[0], {record_of(a, 10, 1e-3)}, {a});
+  const std::string why = test::refusal<std::runtime_error>([&] { data::merge_journals(journal, notes); });
+  CHECK(why.find("'" + notes + "' is no journal") != std::string::npos);
+  CHECK(support::file_text(notes) == "first line\nsecond line\n");
 }
 
 #if defined(TUNEWRIGHT_JOURNAL)

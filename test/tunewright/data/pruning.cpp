@@ -85,6 +85,16 @@ TEST_CASE("of every group the records least alike stay") {
   CHECK(data::prune(data, {.min_records = 1, .distinct_share = 0.75}, Rng(1)) == Kept{0, 1, 3, 5, 6, 7});
   CHECK(data::prune(data, {.min_records = 1, .distinct_share = 1}, Rng(1)).size() == 8);
 
+  // Their unit does not count.
+  data::Dataset smaller = data;
+  smaller.x = FeatureBatch(2);
+  for (std::size_t p = 0; p < data.size(); ++p) {
+    std::vector<float> rows;
+    for (const float value : data.x.program(p)) rows.push_back(1e-9F * value);
+    smaller.x.append_program(rows);
+  }
+  CHECK(data::prune(smaller, {.min_records = 1, .distinct_share = 0.5}, Rng(1)) == Kept{1, 3, 5, 6});
+
   // A third column with an infinite feature somewhere counts for nothing.
   data::Dataset wider = data;
   wider.x = FeatureBatch(3);

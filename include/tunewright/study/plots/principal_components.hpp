@@ -53,7 +53,7 @@ inline std::vector<double> standardized(std::span<const float> values, std::size
       value -= mean;
       variance += value * value / static_cast<double>(rows);
     }
-    if (variance <= 1e-12 * std::max(1.0, mean * mean)) continue;
+    if (variance <= 1e-12 * mean * mean) continue;
     for (double& value : column) value /= std::sqrt(variance);
     kept.push_back(std::move(column));
   }

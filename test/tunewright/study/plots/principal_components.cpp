@@ -23,6 +23,13 @@ TEST_CASE("two columns that agree are one component, a third one is the other") 
   }
 }
 
+TEST_CASE("the unit of a column does not count") {
+  const auto found = study::principal_components(std::vector<float>{1, 2e-9F, 2, -1e-9F, 3, 3e-9F, 4, 0}, 2);
+  const auto larger = study::principal_components(std::vector<float>{1, 2, 2, -1, 3, 3, 4, 0}, 2);
+  CHECK(found.share[1] > 0);
+  CHECK(found.share[0] == doctest::Approx(larger.share[0]));
+}
+
 TEST_CASE("what does not vary has no component, one column has one") {
   const auto still = study::principal_components(std::vector<float>{3, 3, 3}, 1);
   CHECK(still.points == std::vector<std::array<double, 2>>(3));
