@@ -27,8 +27,8 @@ namespace tunewright::data {
 ///
 /// Cost:        opening: one pass over new data; memory: under 100 bytes per task, plus two MiB. On disk: 40 bytes for
 ///              each run of lines of one task, at most that per record.
-/// Errors:      `std::runtime_error` if the journal cannot be read or the index cannot be written; a damaged index is
-///              rebuilt.
+/// Errors:      `std::runtime_error` if the journal cannot be read or the index cannot be written. A damaged index is
+///              rebuilt; where only a call after opening finds the damage, it throws, and the next opening rebuilds it.
 class JournalIndex {
  public:
   /// Path of the index of a journal.
