@@ -48,7 +48,6 @@ ExportedNetwork export_network(const Network& network, const Partition& partitio
 #if TUNEWRIGHT_DEFINES(whole_networks)
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
@@ -174,8 +173,8 @@ TUNEWRIGHT_INLINE std::string NetworkText::header() const {
   std::string title = "network '" + network_.name + "', " + std::to_string(kernels_.size()) + " kernels, " +
                       std::to_string(partition_.calls.size()) + " calls";
   if (!remark_.empty()) title += ": " + std::string(remark_);
-  std::string guard = "TUNEWRIGHT_NETWORK_" + symbol_ + "_H";
-  for (char& c : guard) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  // In its own case, which may be all that the names of two networks differ by.
+  const std::string guard = "TUNEWRIGHT_NETWORK_" + symbol_ + "_H";
   const std::vector<codegen::detail::Fill> fills{
       {"NAME", symbol_},
       {"TITLE", codegen::detail::c_comment(title)},

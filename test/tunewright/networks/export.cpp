@@ -341,6 +341,22 @@ int main(void) {
   }
 }
 
+TEST_CASE("networks whose names differ only in case are both declared where both are included") {
+  networks::LayerBuilder layers;
+  const auto x = layers.graph().input("x", {8});
+  const Example e(layers.finish("small", {program::operators::relu(layers.graph(), x)}));
+  const test::CProgram folder;
+  e.export_to(folder.path(), "net");
+  e.export_to(folder.path(), "Net");
+  folder.write_main(R"(
+#include "net.h"
+#include "Net.h"
+int main(void) { return net_ok != 0 || Net_ok != 0 || net_input_x_elements != 8 || Net_input_x_elements != 8; }
+)");
+  REQUIRE_MESSAGE(folder.compiles("net.c Net.c libnet.a libNet.a -lm", "-std=c99"), folder.said());
+  CHECK(folder.succeeds());
+}
+
 TEST_CASE("what cannot be exported is named") {
   Example e(image_network());
   const test::CProgram folder;

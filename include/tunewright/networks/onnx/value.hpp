@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -116,6 +117,12 @@ class Emitter {
   template <class F>
   Value elementwise(const std::string& name, const std::vector<Value>& operands, const F& f) {
     const Shape shape = broadcast_shape(name, operands);
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {  // a list of extents or axes may have no elements
+      std::vector<Expr> elements;
+      for (const Value& operand : operands) elements.push_back(program::load(0, operand.type, {}));
+      const ScalarType type = f(std::span<const Expr>(elements))->type;
+      return known_value(name, reference::Array(type, shape));
+    }
     return compute(name, shape, order_of(shape, operands), [&](auto i) {
       std::vector<Expr> elements;
       for (const Value& operand : operands) elements.push_back(element(operand, i, shape));
@@ -140,7 +147,7 @@ class Emitter {
   /// Rows of a table of known values selected by an input of the network; see `Lookup`.
   Value lookup(const Value& table, TensorId ids, const Shape& ids_shape);
 
-  /// The graph's tensor for an array, always the same one.
+  /// The graph's tensor for an array, always the same one. Throws `std::invalid_argument` for an empty array.
   [[nodiscard]] Tensor constant(const SharedArray& array);
   [[nodiscard]] const std::map<TensorId, SharedArray>& constants() const noexcept { return constants_; }
   [[nodiscard]] const std::vector<Lookup>& lookups() const noexcept { return lookups_; }
@@ -168,7 +175,6 @@ class Emitter {
 
 #if TUNEWRIGHT_DEFINES(onnx_operators)
 
-#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
@@ -321,6 +327,10 @@ TUNEWRIGHT_INLINE std::vector<int> Emitter::order_of(const Shape& shape, const s
 }
 
 TUNEWRIGHT_INLINE Tensor Emitter::constant(const SharedArray& array) {
+  if (array->array.size() == 0) {
+    throw std::invalid_argument("'" + array->name +
+                                "' is empty, and the operator needs at least one element; leave it out of the model");
+  }
   const auto [place, is_new] = constant_of_.try_emplace(array.get(), 0);
   if (is_new) {
     place->second = graph_->constant(array->name, array->array.shape(), array->array.type()).id;

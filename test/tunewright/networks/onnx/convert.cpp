@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -515,4 +516,174 @@ TEST_CASE("integers of an input are concatenated with those of the file") {
   CHECK(onnx_result(model, {7, -8}) == std::vector<float>{7, -8, 9, 0x1p40F, 7, -8});
   model.inputs[0].type = program::ScalarType::Float32;
   CHECK(contains(refusal(model), "operands have types float32 and int64"));
+}
+
+TEST_CASE("what is no number stays none behind activations and bounds") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const auto check = [](const networks::onnx::Node& node, float least, float most) {
+    CAPTURE(node.op);
+    Model model = onnx_model({3}, {node});
+    model.constants = {{"zero", onnx_floats("zero", {1}, {0})}, {"six", onnx_floats("six", {1}, {6})}};
+    const std::vector<float> y = onnx_result(model, {std::numeric_limits<float>::quiet_NaN(), -infinity, infinity});
+    CHECK(std::isnan(y[0]));
+    CHECK(y[1] == least);
+    CHECK(y[2] == most);
+  };
+  check(onnx_node("Relu", {"x"}, "y"), 0, infinity);
+  check(onnx_node("Clip", {"x", "zero", "six"}, "y"), 0, 6);
+  check(onnx_node("Clip", {"x", "", "six"}, "y"), -infinity, 6);
+  check(onnx_node("HardSigmoid", {"x"}, "y"), 0, 1);
+  for (const bool is_first : {true, false}) {
+    check(
+        onnx_node("Max", is_first ? std::vector<std::string>{"x", "zero"} : std::vector<std::string>{"zero", "x"}, "y"),
+        0, infinity);
+    check(onnx_node("Min", is_first ? std::vector<std::string>{"x", "six"} : std::vector<std::string>{"six", "x"}, "y"),
+          -infinity, 6);
+  }
+  // 3 * relu6(3 + 3) / 6 = 3
+  const std::vector<float> swish = onnx_result(onnx_model({3}, {onnx_node("HardSwish", {"x"}, "y")}),
+                                               {std::numeric_limits<float>::quiet_NaN(), 3, infinity});
+  CHECK(std::isnan(swish[0]));
+  CHECK(swish[1] == 3);
+  CHECK(swish[2] == infinity);
+}
+
+TEST_CASE("empty lists are concatenated, as long as they agree") {
+  // y is x of the shape [] + [] + [-1].
+  Model model = onnx_model({2, 3}, {onnx_node("Slice", {"k", "zero", "zero"}, "e"),
+                                    onnx_node("Concat", {"e", "e"}, "w", {{"axis", std::int64_t{0}}}),
+                                    onnx_node("Concat", {"w", "open"}, "s", {{"axis", std::int64_t{0}}}),
+                                    onnx_node("Reshape", {"x", "s"}, "y")});
+  model.constants = {
+      {"k", onnx_ints("k", {5, 6})}, {"zero", onnx_ints("zero", {0})}, {"open", onnx_ints("open", {-1})}};
+  CHECK(onnx_result(model, {1, 2, 3, 4, 5, 6}) == std::vector<float>{1, 2, 3, 4, 5, 6});
+  // The extents of two times [2, 0] are those of [4, 0].
+  model = onnx_model({4},
+                     {onnx_node("Concat", {"e", "e"}, "w", {{"axis", std::int64_t{0}}}), onnx_node("Shape", {"w"}, "s"),
+                      onnx_node("Gather", {"s", "zero"}, "four"), onnx_node("Reshape", {"x", "four"}, "y")});
+  model.constants = {{"e", onnx_floats("e", {2, 0}, {})}, {"zero", onnx_ints("zero", {0})}};
+  CHECK(onnx_result(model, {1, 2, 3, 4}) == std::vector<float>{1, 2, 3, 4});
+  model.nodes[0].inputs[1] = "f";
+  model.constants["f"] = onnx_floats("f", {0, 3}, {});
+  CHECK(contains(refusal(model), "input 1 has shape [0, 3], the first one [2, 0]"));
+  model.nodes[0].inputs.clear();
+  CHECK(contains(refusal(model), "node 'the Concat' (Concat): it has no inputs"));
+}
+
+TEST_CASE("nothing makes nothing point by point, and its sums and products are those of no terms") {
+  // x has as many elements as the product of no extents, which is what tools compute for a scalar.
+  Model model = onnx_model({1}, {onnx_node("ReduceProd", {"none"}, "p"), onnx_node("Expand", {"x", "p"}, "y")});
+  model.constants = {{"none", onnx_ints("none", {})}};
+  CHECK(onnx_result(model, {7}) == std::vector<float>{7});
+  // [] + [1] is [], and so is its negative; its sum is 0.
+  model = onnx_model({2}, {onnx_node("Add", {"none", "one"}, "a"), onnx_node("Neg", {"a"}, "n"),
+                           onnx_node("ReduceSum", {"n"}, "s"), onnx_node("Add", {"x", "s"}, "y")});
+  model.constants = {{"none", onnx_floats("none", {0}, {})}, {"one", onnx_floats("one", {1}, {1})}};
+  CHECK(onnx_result(model, {3, 4}) == std::vector<float>{3, 4});
+  // Two rows without elements have two sums; one row of none has no sum at all.
+  model.nodes = {onnx_node("ReduceSum", {"rows", "axes"}, "s", {{"keepdims", std::int64_t{0}}}),
+                 onnx_node("Add", {"x", "s"}, "y")};
+  model.constants = {{"rows", onnx_floats("rows", {2, 0}, {})}, {"axes", onnx_ints("axes", {1})}};
+  CHECK(onnx_result(model, {3, 4}) == std::vector<float>{3, 4});
+  model.nodes[1] = onnx_node("Concat", {"x", "s"}, "y", {{"axis", std::int64_t{0}}});
+  model.constants["axes"] = onnx_ints("axes", {0});
+  CHECK(onnx_result(model, {3, 4}) == std::vector<float>{3, 4});
+  // A number for each of 2^40 rows takes no memory before it is asked for.
+  model.nodes = {onnx_node("ReduceProd", {"rows", "axes"}, "p"), onnx_node("Gather", {"p", "axes"}, "g"),
+                 onnx_node("Mul", {"x", "g"}, "y")};
+  model.constants["rows"] = onnx_floats("rows", {std::int64_t{1} << 40, 0}, {});
+  model.constants["axes"] = onnx_ints("axes", {1});
+  CHECK(contains(refusal(model), "more than options.most_tensor_bytes"));
+}
+
+TEST_CASE("what needs an element is told of an empty list with its node") {
+  Model model = onnx_model({2}, {onnx_node("ReduceMax", {"none"}, "m"), onnx_node("Add", {"x", "m"}, "y")});
+  model.constants = {{"none", onnx_floats("none", {0}, {})}};
+  for (const char* op : {"ReduceMax", "ReduceMin", "ReduceMean"}) {
+    model.nodes[0].op = op;
+    CHECK(contains(refusal(model), std::string("(") + op + "), 'data': it is empty; give it at least one element"));
+  }
+  model.nodes[0] = onnx_node("Softmax", {"none"}, "m");
+  CHECK(contains(refusal(model), "node 'the Softmax' (Softmax): 'none' is empty, and the operator needs at least one"));
+}
+
+TEST_CASE("scales and biases of a normalisation broadcast to what is normalised") {
+  // Rows of 0 and 2 have mean 1 and deviation 1: -1 and 1, times the scale and plus the bias.
+  const auto node = [](std::int64_t axis) {
+    return onnx_node("LayerNormalization", {"x", "scale", "bias"}, "y", {{"axis", axis}, {"epsilon", 0.0}});
+  };
+  Model model = onnx_model({1, 2, 2}, {node(-1)});
+  const auto result = [&](const Ints& scale, const std::vector<float>& scales, const Ints& bias,
+                          const std::vector<float>& biases) {
+    model.constants = {{"scale", onnx_floats("scale", scale, scales)}, {"bias", onnx_floats("bias", bias, biases)}};
+    return onnx_result(model, {0, 2, 2, 0});
+  };
+  CHECK(result({1}, {3}, {2}, {10, 20}) == std::vector<float>{7, 23, 13, 17});
+  CHECK(result({}, {3}, {1, 1, 2}, {10, 20}) == std::vector<float>{7, 23, 13, 17});
+  // Both rows together: what has one dimension is that of each of them.
+  model.nodes[0] = node(1);
+  CHECK(result({2}, {3, 4}, {2, 1}, {10, 20}) == std::vector<float>{7, 14, 23, 16});
+  // Given to the network, too.
+  model.inputs.push_back(model.inputs[0]);
+  model.inputs[1].name = "scale";
+  model.inputs[1].shape = {{1}};
+  model.constants = {{"bias", onnx_floats("bias", {2, 2}, {0, 1, 2, 3})}};
+  networks::ImportedNetwork imported = convert(model);
+  const std::vector<networks::TensorId> inputs = networks::inputs(imported.network);
+  REQUIRE(inputs.size() == 2);
+  const std::vector<float> x{0, 2, 2, 0};
+  for (std::size_t i = 0; i < x.size(); ++i) imported.values[inputs[0]].set(i, x[i]);
+  imported.values[inputs[1]].set(0, 5);
+  const reference::Tensors tensors = networks::evaluate(imported.network, imported.values);
+  const std::vector<double> expected{-5, 6, 7, -2};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(tensors[imported.network.outputs.at(0)].get(i) == expected[i]);
+}
+
+TEST_CASE("scales and biases of as many elements but another shape are refused") {
+  Model model = onnx_model({2, 3, 4}, {onnx_node("LayerNormalization", {"x", "w"}, "y", {{"axis", std::int64_t{1}}})});
+  for (const Ints& shape : {Ints{4, 3}, Ints{12}, Ints{3}, Ints{2, 3, 4}}) {
+    model.constants = {{"w", onnx_floats("w", shape, {})}};
+    CHECK(contains(refusal(model), "node 'the LayerNormalization' (LayerNormalization): scale or bias has shape " +
+                                       program::operators::detail::shape_text(shape) +
+                                       ", which does not broadcast to [3, 4], the dimensions that are normalised"));
+  }
+  for (const Ints& shape : {Ints{4}, Ints{3, 1}, Ints{1, 3, 4}}) {
+    model.constants = {{"w", onnx_floats("w", shape, {})}};
+    CHECK(refusal(model) == "nothing was thrown");
+  }
+}
+
+TEST_CASE("matrices of integers are multiplied by whole numbers only") {
+  Model model = onnx_model({1, 1}, {onnx_node("Gemm", {"x", "w", "c"}, "y", {{"alpha", 2.0}, {"beta", 3.0}})});
+  model.inputs[0].type = program::ScalarType::Int32;
+  reference::Array number(program::ScalarType::Int32, {1, 1});
+  number.set(0, 5);
+  model.constants = {{"w", networks::onnx::known_value("w", number).known},
+                     {"c", networks::onnx::known_value("c", number).known}};
+  CHECK(onnx_result(model, {7}) == std::vector<float>{2 * 7 * 5 + 3 * 5});
+  for (const char* factor : {"alpha", "beta"}) {
+    Model halved = model;
+    halved.nodes[0].attributes[factor] = 0.5;
+    CHECK(contains(refusal(halved), std::string("(Gemm), '") + factor +
+                                        "': it is 0.500000, and the matrices hold integers; use a whole number"));
+  }
+  // Nothing is multiplied by beta.
+  model.nodes[0].inputs.pop_back();
+  model.nodes[0].attributes["beta"] = 0.5;
+  CHECK(onnx_result(model, {7}) == std::vector<float>{2 * 7 * 5});
+}
+
+TEST_CASE("an empty list of dimensions to remove means all of extent 1") {
+  Model model = onnx_model({1, 2, 1}, {onnx_node("Squeeze", {"x", "none"}, "y")});
+  model.constants = {{"none", onnx_ints("none", {})}};
+  const auto shape = [&] {
+    const networks::Network network = convert(model).network;
+    return network.graph->op(network.outputs[0]).shape();
+  };
+  CHECK(shape() == Ints{2});
+  model.nodes[0] = onnx_node("Squeeze", {"x"}, "y", {{"axes", Ints{}}});
+  CHECK(shape() == Ints{2});
+  model.nodes[0].attributes["axes"] = Ints{2};
+  CHECK(shape() == Ints{1, 2});
 }

@@ -108,3 +108,26 @@ TEST_CASE("a convolution of 16-bit numbers is read by the next") {
     check(model, {0, 1, 2, 3}, 4);
   }
 }
+
+TEST_CASE("a normalisation of 16-bit numbers is rounded once, however many channels there are") {
+  // 1 * 0.3 and 4 * 0.3, where 1001 * 0.3 is 300.25 in float16 and 1004 * 0.3 is 302 in bfloat16.
+  for (const ScalarType type : {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Float32}) {
+    const std::string type_name(program::name(type));
+    CAPTURE(type_name);
+    const float x = type == ScalarType::BFloat16 ? 1004 : 1001;  // bfloat16 has 1000 and 1004, and nothing between
+    for (const std::int64_t channels : {1, 2}) {
+      CAPTURE(channels);
+      Model model = typed_model(
+          type, {1, channels, 1, 1},
+          {onnx_node("BatchNormalization", {"x", "scale", "zero", "mean", "one"}, "y", {{"epsilon", 0.0}})});
+      const auto each = [&](const std::string& name, float number) {
+        const std::vector<float> numbers(static_cast<std::size_t>(channels), number);
+        model.constants[name] = test::onnx_floats(name, {channels}, numbers);
+      };
+      each("scale", 0.3F), each("zero", 0), each("mean", 1000), each("one", 1);
+      check_types(networks::onnx::convert(model).network, type);
+      for (const float y : onnx_result(model, std::vector<float>(static_cast<std::size_t>(channels), x)))
+        CHECK(y == doctest::Approx((x - 1000) * 0.3F).epsilon(type == ScalarType::BFloat16 ? 4e-3 : 5e-4));
+    }
+  }
+}

@@ -80,6 +80,16 @@ TUNEWRIGHT_INLINE std::vector<Value> power(Emitter& emitter, const Call& call) {
   })};
 }
 
+/// The larger of both. Where one is NaN the result is the second argument of `max`, so a constant is the first.
+TUNEWRIGHT_INLINE Expr larger(const Expr& x, const Expr& y) {
+  return y->op == program::Op::Constant ? max(y, x) : max(x, y);
+}
+
+/// The smaller of both, for NaN as `larger`.
+TUNEWRIGHT_INLINE Expr smaller(const Expr& x, const Expr& y) {
+  return y->op == program::Op::Constant ? min(y, x) : min(x, y);
+}
+
 TUNEWRIGHT_INLINE std::vector<Value> clip(Emitter& emitter, const Call& call) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const double low = call.has(1) ? call.known_number(1, "min") : call.attribute<double>("min", -infinity);
@@ -87,8 +97,8 @@ TUNEWRIGHT_INLINE std::vector<Value> clip(Emitter& emitter, const Call& call) {
   const std::string name = low == 0 && high == 6 ? "relu6" : "clip";
   return {emitter.elementwise(name, {call.input(0)}, [&](Elements x) {
     Expr result = x[0];
-    if (low > program::lowest(x[0]->type)) result = max(result, Expr(low));
-    if (high < program::highest(x[0]->type)) result = min(result, Expr(high));
+    if (low > program::lowest(x[0]->type)) result = larger(result, Expr(low));
+    if (high < program::highest(x[0]->type)) result = smaller(result, Expr(high));
     return result;
   })};
 }
@@ -143,18 +153,18 @@ TUNEWRIGHT_INLINE void add_elementwise(Operators& operators) {
   const auto binary = [&](const std::string& op, const std::string& name, auto f) {
     operators[op] = detail::pointwise(name, 2, [f](Elements x, const Call&) { return f(x[0], x[1]); });
   };
-  unary("Relu", "relu", [](const Expr& x, const Call&) { return max(x, Expr(0.0)); });
+  unary("Relu", "relu", [](const Expr& x, const Call&) { return detail::larger(x, Expr(0.0)); });
   unary("LeakyRelu", "leaky_relu", [](const Expr& x, const Call& call) {
     return select(x < Expr(0.0), x * Expr(call.attribute<double>("alpha", 0.01)), x);
   });
   unary("Sigmoid", "sigmoid", [](const Expr& x, const Call&) { return Expr(1.0) / (exp(-x) + 1.0); });
   unary("HardSigmoid", "hard_sigmoid", [](const Expr& x, const Call& call) {
-    return max(
-        min(x * Expr(call.attribute<double>("alpha", 0.2)) + Expr(call.attribute<double>("beta", 0.5)), Expr(1.0)),
-        Expr(0.0));
+    const Expr line = x * Expr(call.attribute<double>("alpha", 0.2)) + Expr(call.attribute<double>("beta", 0.5));
+    return detail::larger(detail::smaller(line, Expr(1.0)), Expr(0.0));
   });
-  unary("HardSwish", "hard_swish",
-        [](const Expr& x, const Call&) { return x * max(min(x * Expr(1.0 / 6) + Expr(0.5), Expr(1.0)), Expr(0.0)); });
+  unary("HardSwish", "hard_swish", [](const Expr& x, const Call&) {
+    return x * detail::larger(detail::smaller(x * Expr(1.0 / 6) + Expr(0.5), Expr(1.0)), Expr(0.0));
+  });
   unary("Erf", "erf", [](const Expr& x, const Call&) { return erf(x); });
   unary("Tanh", "tanh", [](const Expr& x, const Call&) { return program::tanh(x); });
   unary("Exp", "exp", [](const Expr& x, const Call&) { return exp(x); });
@@ -177,8 +187,8 @@ TUNEWRIGHT_INLINE void add_elementwise(Operators& operators) {
   binary("And", "and", [](const Expr& x, const Expr& y) { return x && y; });
   binary("Or", "or", [](const Expr& x, const Expr& y) { return x || y; });
   operators["Where"] = detail::pointwise("where", 3, [](Elements x, const Call&) { return select(x[0], x[1], x[2]); });
-  operators["Max"] = detail::variadic("maximum", [](const Expr& x, const Expr& y) { return max(x, y); });
-  operators["Min"] = detail::variadic("minimum", [](const Expr& x, const Expr& y) { return min(x, y); });
+  operators["Max"] = detail::variadic("maximum", detail::larger);
+  operators["Min"] = detail::variadic("minimum", detail::smaller);
   operators["Sum"] = detail::variadic("add", [](const Expr& x, const Expr& y) { return x + y; });
   operators["Pow"] = detail::power;
   operators["Mod"] = detail::remainder;

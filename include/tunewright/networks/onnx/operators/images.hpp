@@ -269,7 +269,9 @@ TUNEWRIGHT_INLINE std::vector<Value> batch_normalization(Emitter& emitter, const
   }
   const Value factor = emitter.reshape(known_value(call.node.name + ".scale", std::move(scale)), shape);
   const Value summand = emitter.reshape(known_value(call.node.name + ".shift", std::move(shift)), shape);
-  const Value scaled = emitter.elementwise("scale", {x, factor}, [](auto e) { return e[0] * e[1]; });
+  // The scale of a single channel becomes a constant, which has the type of the other factor.
+  const Value exact_x = emitter.cast(x, exact);
+  const Value scaled = emitter.elementwise("scale", {exact_x, factor}, [](auto e) { return e[0] * e[1]; });
   const Value shifted = emitter.elementwise("shift", {scaled, summand}, [](auto e) { return e[0] + e[1]; });
   return {emitter.narrowed(shifted, x.type)};
 }

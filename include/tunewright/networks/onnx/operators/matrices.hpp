@@ -14,7 +14,9 @@ void add_matrices(Operators& operators);
 #if TUNEWRIGHT_DEFINES(onnx_operators)
 
 #include <algorithm>
+#include <cmath>
 
+#include "tunewright/core/checked_elements.hpp"
 #include "tunewright/program/expr.hpp"
 #include "tunewright/program/operators/normalization.hpp"
 #include "tunewright/program/operators/softmax.hpp"
@@ -30,6 +32,20 @@ TUNEWRIGHT_INLINE Value permuted(const Value& value, const std::vector<std::size
     place[source[d]] = static_cast<int>(d);
   }
   for (int& d : result.order) d = d == Value::none ? d : place[static_cast<std::size_t>(d)];
+  return result;
+}
+
+/// The value broadcast to a shape without copying.
+TUNEWRIGHT_INLINE Value stretched(const Value& value, const Shape& shape) {
+  Value result = value;
+  const int missing = static_cast<int>(shape.size() - value.shape.size());
+  for (int& d : result.order) {
+    if (d == Value::none) continue;
+    const bool repeats =
+        value.shape[static_cast<std::size_t>(d)] == 1 && shape[static_cast<std::size_t>(d + missing)] != 1;
+    d = repeats ? Value::none : d + missing;
+  }
+  result.shape = shape;
   return result;
 }
 
@@ -95,6 +111,13 @@ TUNEWRIGHT_INLINE std::vector<Value> gemm(Emitter& emitter, const Call& call) {
   if (call.whole("transB", 0) != 0) b = permuted(b, {1, 0});
   const double alpha = call.attribute<double>("alpha", 1);
   const double beta = call.attribute<double>("beta", 1);
+  const auto require_whole = [&](const std::string& name, double factor) {
+    if (is_float(type_of_factors(call)) || std::trunc(factor) == factor) return;
+    call.unsupported(name, "it is " + std::to_string(factor) + ", and the matrices hold integers",
+                     "use a whole number, or cast the matrices to float");
+  };
+  require_whole("alpha", alpha);
+  if (call.has(2)) require_whole("beta", beta);
   Value result = product(emitter, call, a, b);
   const auto scaled = [&](const Value& x, double factor) {
     if (factor == 1) return x;
@@ -136,6 +159,7 @@ TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const
   const Value& given = call.input(0);
   const std::size_t axis = call.dimension(call.whole("axis", -1), given.shape.size());
   Shape rows(given.shape.begin(), given.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  const Shape normalised(given.shape.begin() + static_cast<std::ptrdiff_t>(axis), given.shape.end());
   std::int64_t columns = 1;
   for (std::size_t d = axis; d < given.shape.size(); ++d) columns *= given.shape[d];
   rows.push_back(columns);
@@ -147,11 +171,20 @@ TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const
       for (std::size_t c = 0; c < array.size(); ++c) array.set(c, otherwise);
       return emitter.natural(known_value(call.node.name + ".bias", std::move(array)));
     }
-    if (call.input(i).elements() != columns) {
-      call.refuse("scale or bias has " + std::to_string(call.input(i).elements()) + " elements where " +
-                  std::to_string(columns) + " are normalised");
+    // Leading dimensions of extent 1 are those of rows, which all have the same parameters.
+    Shape shape = call.input(i).shape;
+    while (shape.size() > normalised.size() && shape.front() == 1) shape.erase(shape.begin());
+    const bool broadcasts =
+        shape.size() <= normalised.size() &&
+        std::equal(shape.rbegin(), shape.rend(), normalised.rbegin(),
+                   [](std::int64_t extent, std::int64_t wanted) { return extent == 1 || extent == wanted; });
+    if (!broadcasts) {
+      call.refuse("scale or bias has shape " + program::operators::detail::shape_text(call.input(i).shape) +
+                  ", which does not broadcast to " + program::operators::detail::shape_text(normalised) +
+                  ", the dimensions that are normalised");
     }
-    return emitter.natural(emitter.reshape(call.input(i), {columns}));
+    const Value repeated = stretched(emitter.reshape(call.input(i), shape), normalised);
+    return emitter.natural(emitter.reshape(repeated, {columns}));
   };
   // The operator normalises along the last stored dimension.
   std::vector<int> order;
@@ -189,6 +222,15 @@ TUNEWRIGHT_INLINE Operator reduction(const std::string& name, program::Combiner 
       if (!reduced[static_cast<std::size_t>(d)]) order.push_back(d);
     if (over.empty()) return {x};
     const bool picks = combiner == program::Combiner::Max || combiner == program::Combiner::Min;
+    const bool keeps = call.whole("keepdims", 1) != 0;
+    if (x.elements() == 0) {
+      const Shape& shape = keeps ? kept : shorter;
+      if (checked_elements(shape) == 0) return {known_value(call.node.name, reference::Array(x.type, shape))};
+      if (mean || picks) call.unsupported("data", "it is empty", "give it at least one element, or leave the node out");
+      reference::Array identity(x.type, {});
+      identity.set(0, program::identity(combiner, x.type));
+      return {stretched(known_value(call.node.name, std::move(identity)), shape)};
+    }
     Value result = emitter.reduce(mean ? name + "_sum" : name, kept, order, over, combiner, [&](auto i, auto r) {
       Indices indices(i.begin(), i.end());
       std::size_t next = 0;
@@ -204,7 +246,7 @@ TUNEWRIGHT_INLINE Operator reduction(const std::string& name, program::Combiner 
           name, {result}, [&](auto e) { return is_float(x.type) ? e[0] * Expr(1 / each) : e[0] / Expr(each); });
     }
     result = emitter.narrowed(result, x.type);
-    if (call.whole("keepdims", 1) == 0) result = emitter.reshape(result, shorter);
+    if (!keeps) result = emitter.reshape(result, shorter);
     return {result};
   };
 }

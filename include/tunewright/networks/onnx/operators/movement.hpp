@@ -77,7 +77,8 @@ TUNEWRIGHT_INLINE std::vector<Value> transpose(Emitter&, const Call& call) {
 TUNEWRIGHT_INLINE std::vector<Value> squeeze(Emitter& emitter, const Call& call) {
   const Value& x = call.input(0);
   std::vector<bool> goes(x.shape.size(), false);
-  if (const auto axes = call.integers("axes", 1)) {
+  // An empty list is as good as none, as in onnxruntime.
+  if (const auto axes = call.integers("axes", 1); axes && !axes->empty()) {
     for (const std::int64_t axis : *axes) goes[call.dimension(axis, goes.size())] = true;
   } else {
     for (std::size_t d = 0; d < goes.size(); ++d) goes[d] = x.shape[d] == 1;
@@ -102,20 +103,6 @@ TUNEWRIGHT_INLINE std::vector<Value> unsqueeze(Emitter& emitter, const Call& cal
   return {emitter.reshape(x, shape)};
 }
 
-/// The value broadcast to a shape without copying.
-TUNEWRIGHT_INLINE Value stretched(const Value& value, const Shape& shape) {
-  Value result = value;
-  const int missing = static_cast<int>(shape.size() - value.shape.size());
-  for (int& d : result.order) {
-    if (d == Value::none) continue;
-    const bool repeats =
-        value.shape[static_cast<std::size_t>(d)] == 1 && shape[static_cast<std::size_t>(d + missing)] != 1;
-    d = repeats ? Value::none : d + missing;
-  }
-  result.shape = shape;
-  return result;
-}
-
 TUNEWRIGHT_INLINE std::vector<Value> expand(Emitter&, const Call& call) {
   const Value& x = call.input(0);
   Value wanted;
@@ -138,7 +125,9 @@ TUNEWRIGHT_INLINE void widen_integers(Emitter& emitter, std::vector<Value>& part
 
 TUNEWRIGHT_INLINE std::vector<Value> concat(Emitter& emitter, const Call& call) {
   std::vector<Value> parts = call.all_inputs();
-  std::erase_if(parts, [](const Value& part) { return part.elements() == 0; });
+  const auto is_empty = [](const Value& part) { return part.elements() == 0; };
+  const bool all_empty = std::all_of(parts.begin(), parts.end(), is_empty);
+  if (!all_empty) std::erase_if(parts, is_empty);
   constexpr std::size_t most = 512;  // a kernel has as many arguments
   if (parts.size() > most) {
     call.unsupported("inputs", "there are " + std::to_string(parts.size()),
@@ -160,6 +149,7 @@ TUNEWRIGHT_INLINE std::vector<Value> concat(Emitter& emitter, const Call& call) 
     }
     shape[axis] += parts[p].shape[axis];
   }
+  if (all_empty) return {known_value(call.node.name, reference::Array(parts[0].type, shape))};
   std::vector<int> order;
   for (const Value& part : parts) {
     if (!part.known && order.empty()) order = order_with(part, axis).first;
@@ -238,7 +228,7 @@ TUNEWRIGHT_INLINE std::vector<Value> slice(Emitter& emitter, const Call& call) {
     parts[d] = {begin, std::max<std::int64_t>(count, 0), step};
   }
   if (std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.extent == 0; })) {
-    // Lists of extents may be empty; Concat skips them.
+    // Lists of extents may be empty.
     Shape shape;
     for (const Part& part : parts) shape.push_back(part.extent);
     return {known_value(call.node.name, reference::Array(x.type, shape))};
