@@ -30,8 +30,8 @@ struct MergeReport {
 /// (`ReplacedFile`).
 ///
 /// Throws `std::invalid_argument` for no inputs, `std::runtime_error` for an input that is not a journal or is missing,
-/// for an output that is there and is none, if the output cannot be written, and if an input that is also the output has grown meanwhile or has lines of a newer
-/// schema, which would be lost.
+/// for an output that is there and is none, if the output cannot be written, and if an input that is also the output
+/// has grown meanwhile or has lines of a newer schema, which would be lost.
 /// Cost: two passes over the files; memory: the records of the largest task, and an index beside each input.
 MergeReport merge_journals(std::span<const std::string> inputs, const std::string& output);
 

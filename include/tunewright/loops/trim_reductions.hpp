@@ -145,9 +145,12 @@ TUNEWRIGHT_INLINE std::int64_t ReductionTrimming::iterations_in_full(const Loop&
                  .min >= 0;
     });
   };
-  // The conditions fail at the end of the reduction only.
-  std::int64_t full = nest_.variables[loop.var].extent - 1;
-  while (full > 0 && !holds(full)) --full;
+  // Fewer iterations have fewer values, so what holds for some holds for fewer, too. For all of them it does not.
+  std::int64_t full = 0, too_many = nest_.variables[loop.var].extent;
+  while (too_many - full > 1) {
+    const std::int64_t middle = full + (too_many - full) / 2;
+    (holds(middle) ? full : too_many) = middle;
+  }
   return full;
 }
 

@@ -69,6 +69,7 @@ class IndexBounds {
   std::vector<std::int64_t> extents_;
   std::int64_t most_;
   std::vector<Known> known_;
+  std::optional<std::size_t> depth_reached_;  ///< the last one that values lead to, if they do not lead here
   std::size_t steps_left_ = std::size_t{1} << 24;
 };
 
@@ -135,9 +136,11 @@ TUNEWRIGHT_INLINE void IndexBounds::enter(const Expr& condition, bool holds) {
 
 TUNEWRIGHT_INLINE void IndexBounds::leave(std::size_t depth) {
   known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(depth), known_.end());
+  if (depth_reached_ && depth <= *depth_reached_) depth_reached_.reset();
 }
 
 TUNEWRIGHT_INLINE std::optional<Range> IndexBounds::values(const IndexExpr& e) {
+  if (depth_reached_) return std::nullopt;
   Range sum{e.constant(), e.constant()};
   for (const IndexExpr::Term& t : e.terms()) {
     Range atom{0, 0};
@@ -183,7 +186,13 @@ TUNEWRIGHT_INLINE std::optional<IndexExpr> IndexBounds::compared(const Expr& e) 
 
 TUNEWRIGHT_INLINE void IndexBounds::add_known(const IndexExpr& e, std::int64_t least) {
   Scaled part = scaled(e);
-  if (part.step > 0) known_.push_back({std::move(part.form), ceil_div(least - e.constant(), part.step)});
+  if (part.step > 0) {
+    known_.push_back({std::move(part.form), ceil_div(least - e.constant(), part.step)});
+  } else if (e.constant() < least && !depth_reached_) {
+    // Two numbers compare the same for all values. An entry that never holds gives the branch a depth of its own.
+    depth_reached_ = known_.size();
+    known_.push_back({IndexExpr(0), 1});
+  }
 }
 
 TUNEWRIGHT_INLINE std::optional<Range> IndexBounds::narrowed(const IndexExpr& e, Range range) {

@@ -75,7 +75,7 @@ class Array {
     return visit([flat](const auto& elements) { return static_cast<double>(elements[flat]); });
   }
   /// Stores `value` rounded to the element type; integers truncate, those of 8 and 32 bits wrap around, and those of 64
-  /// bits saturate.
+  /// bits saturate. Of Booleans, every number but zero is true.
   void set(std::size_t flat, double value);
 
   bool operator==(const Array& other) const;
@@ -102,7 +102,7 @@ TUNEWRIGHT_INLINE Array::Array(ScalarType type, std::vector<std::int64_t> shape)
 TUNEWRIGHT_INLINE void Array::set(std::size_t flat, double value) {
   double stored = value;
   switch (type_) {  // a conversion of numbers beyond an integer type is undefined
-    case ScalarType::Bool: stored = program::rounded(value, ScalarType::UInt8); break;
+    case ScalarType::Bool:
     case ScalarType::Int8:
     case ScalarType::UInt8:
     case ScalarType::Int32: stored = program::rounded(value, type_); break;

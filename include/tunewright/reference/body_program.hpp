@@ -112,8 +112,8 @@ struct BodyProgram {
 
 /// Runs a `BodyProgram` for up to `lanes` consecutive values of one axis at a time. All arithmetic is in double.
 /// Results of float32 operations are not rounded, so that a body is rounded once, when it is stored. Results of
-/// narrower types are rounded, or wrap around, after every operation, as these types require. Int64 is exact up to
-/// 2^53.
+/// narrower types are rounded, or wrap around, after every operation, as these types require; Booleans become 0 or 1.
+/// Int64 is exact up to 2^53.
 class Machine {
  public:
   static constexpr std::size_t lanes = 256;
@@ -127,9 +127,10 @@ class Machine {
  private:
   double* reg(std::size_t number) { return registers_.data() + number * lanes; }
 
-  /// Whether every operation of the type is rounded, except those that only select a value.
+  /// Whether every operation of the type is rounded, except those that only select a value or tell 0 from 1.
   static bool rounds_each(ScalarType type) {
-    return is_narrow_float(type) || type == ScalarType::Int8 || type == ScalarType::UInt8 || type == ScalarType::Int32;
+    return is_narrow_float(type) || type == ScalarType::Bool || type == ScalarType::Int8 || type == ScalarType::UInt8 ||
+           type == ScalarType::Int32;
   }
 
   void execute(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis,
@@ -242,7 +243,7 @@ TUNEWRIGHT_INLINE void Machine::execute(const BodyProgram::Instruction& i, std::
     case Op::Tanh: each([&](std::size_t l) { return std::tanh(a[l]); }); break;
     case Op::Erf: each([&](std::size_t l) { return std::erf(a[l]); }); break;
     case Op::Cast: each([&](std::size_t l) { return program::converted(a[l], i.source, i.type); }); return;
-    case Op::Not: each([&](std::size_t l) { return a[l] != 0 ? 0.0 : 1.0; }); break;
+    case Op::Not: each([&](std::size_t l) { return a[l] != 0 ? 0.0 : 1.0; }); return;
     case Op::Add: each([&](std::size_t l) { return a[l] + b[l]; }); break;
     case Op::Subtract: each([&](std::size_t l) { return a[l] - b[l]; }); break;
     case Op::Multiply:
@@ -258,11 +259,11 @@ TUNEWRIGHT_INLINE void Machine::execute(const BodyProgram::Instruction& i, std::
       break;
     case Op::Min: each([&](std::size_t l) { return a[l] < b[l] ? a[l] : b[l]; }); break;
     case Op::Max: each([&](std::size_t l) { return a[l] > b[l] ? a[l] : b[l]; }); break;
-    case Op::Less: each([&](std::size_t l) { return a[l] < b[l] ? 1.0 : 0.0; }); break;
-    case Op::LessEqual: each([&](std::size_t l) { return a[l] <= b[l] ? 1.0 : 0.0; }); break;
-    case Op::Equal: each([&](std::size_t l) { return a[l] == b[l] ? 1.0 : 0.0; }); break;
-    case Op::And: each([&](std::size_t l) { return a[l] != 0 && b[l] != 0 ? 1.0 : 0.0; }); break;
-    case Op::Or: each([&](std::size_t l) { return a[l] != 0 || b[l] != 0 ? 1.0 : 0.0; }); break;
+    case Op::Less: each([&](std::size_t l) { return a[l] < b[l] ? 1.0 : 0.0; }); return;
+    case Op::LessEqual: each([&](std::size_t l) { return a[l] <= b[l] ? 1.0 : 0.0; }); return;
+    case Op::Equal: each([&](std::size_t l) { return a[l] == b[l] ? 1.0 : 0.0; }); return;
+    case Op::And: each([&](std::size_t l) { return a[l] != 0 && b[l] != 0 ? 1.0 : 0.0; }); return;
+    case Op::Or: each([&](std::size_t l) { return a[l] != 0 || b[l] != 0 ? 1.0 : 0.0; }); return;
     case Op::Select: each([&](std::size_t l) { return a[l] != 0 ? b[l] : c[l]; }); return;
   }
   if (i.op != Op::Load && i.op != Op::Constant && rounds_each(i.type))

@@ -165,9 +165,16 @@ TUNEWRIGHT_INLINE void Demand::trace(const program::Operator& op, const Access& 
                                      std::span<const std::int64_t> points) {
   std::vector<std::uint8_t>& wanted = flags(access.tensor);
   const std::size_t rank = op.rank();
+  // An axis may cancel out of the row-major number and still decide whether the indices are inside.
+  const auto depends_on = [&access](Var axis) {
+    return access.flat.expression.uses(axis) ||
+           (!access.in_bounds &&
+            std::any_of(access.indices.begin(), access.indices.end(),
+                        [axis](const AxisFunction& index) { return index.expression.uses(axis); }));
+  };
   std::vector<std::size_t> used;  // reduction axes on which the read depends
   for (std::size_t a = rank; a < op.axes.size(); ++a) {
-    if (access.flat.expression.uses(static_cast<Var>(a))) used.push_back(a);
+    if (depends_on(static_cast<Var>(a))) used.push_back(a);
   }
   std::vector<std::int64_t> axis(op.axes.size(), 0);
   for (std::int64_t point : points) {

@@ -79,6 +79,21 @@ TEST_CASE("every number of terms in every number of lanes computes what the plai
   }
 }
 
+TEST_CASE("a loop that has nothing to do with the last terms may have any number of iterations") {
+  // 21 terms in lanes of 16, beside a loop of 2^40.
+  const std::int64_t many = std::int64_t{1} << 40;
+  const auto graph = std::make_shared<program::ComputeGraph>();
+  const auto x = graph->input("x", {21});
+  graph->reduce("y", {}, {{"j", many}, {"k", 21}}, program::Combiner::Sum, [&](auto, auto k) { return x(k[1]); });
+  ScheduleBuilder s(graph);
+  s.rfactor(1, s.split(1, 1, {16})[1]);
+  const std::string text = loops::to_string(loops::trim_reductions(loops::lower(s.schedule())));
+  // The first vector has a loop of its own, with the loop over j around it.
+  CHECK(test::count(text, "in 0..1099511627776 reduction") == 2);
+  CHECK(test::count(text, "in 0..1 reduction") == 2);
+  CHECK(test::count(text, "select") == 1);
+}
+
 TEST_CASE("reductions with other combiners are trimmed, too") {
   using program::Combiner;
   for (const Combiner combiner : {Combiner::Product, Combiner::Max, Combiner::Min}) {

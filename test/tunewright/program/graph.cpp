@@ -199,6 +199,9 @@ TEST_CASE("reads that the conditions of selects keep inside are taken") {
         }) == accepted);
   // A branch that no values lead to.
   CHECK(refusal_of([&](auto x, auto i, auto) { return select(value(i) < 0, x(i + 100), 0.0); }) == accepted);
+  // Numbers, of which none or all lead to a branch.
+  CHECK(refusal_of([](auto x, auto, auto) { return select(in_bounds(IndexExpr(-1), 8), x(-1), 0.0); }) == accepted);
+  CHECK(refusal_of([&](auto x, auto i, auto) { return select(value(7) < value(8), x(i), x(8)); }) == accepted);
 }
 
 TEST_CASE("reads that the conditions of selects do not keep inside are refused") {
@@ -221,6 +224,9 @@ TEST_CASE("reads that the conditions of selects do not keep inside are refused")
   CHECK(contains(
       refusal_of([&](auto x, auto i, auto) { return select(value(i) < 5 && value(i) < 7, Expr(0.0), x(i + 3)); }),
       "at indices from 3 to 10"));
+  // Numbers that compare so lead to the branch.
+  CHECK(contains(refusal_of([&](auto x, auto, auto) { return select(value(-1) < value(0), x(-1), 0.0); }),
+                 "at indices from -1 to -1"));
   // Elements may have any value.
   CHECK(contains(refusal_of([&](auto x, auto i, auto) { return select(x(i) < 1.0, x(i + 3), 0.0); }),
                  "at indices from 3 to 10"));

@@ -66,6 +66,29 @@ TEST_CASE("comparisons narrow the values until their branch is left") {
   CHECK(bounds.values(i) == Range{0, 9});
 }
 
+TEST_CASE("nothing leads to a branch of a comparison of two numbers that does not hold") {
+  IndexBounds bounds({10, 4}, most);
+  bounds.enter(index_value(i) < index_value(8), true);
+  bounds.enter(in_bounds(IndexExpr(-1), 4), true);
+  REQUIRE(bounds.depth() == 2);
+  CHECK(bounds.values(-1) == std::nullopt);
+  CHECK(bounds.values(quotient(i, 4)) == std::nullopt);
+  CHECK(bounds.is_inside(-1, 4));
+  CHECK(bounds.is_inside(i + 500, 1));
+  bounds.enter(in_bounds(IndexExpr(4), 4), true);
+  bounds.leave(2);
+  CHECK(bounds.is_inside(-1, 4));
+  bounds.leave(1);
+  CHECK(bounds.values(-1) == Range{-1, -1});
+  CHECK(bounds.values(i) == Range{0, 7});
+  CHECK_FALSE(bounds.is_inside(-1, 4));
+  // The other branch of one that holds.
+  bounds.enter(index_value(3) < index_value(5), false);
+  CHECK(bounds.is_inside(-1, 4));
+  bounds.leave(0);
+  CHECK(bounds.values(i) == Range{0, 9});
+}
+
 TEST_CASE("conditions that are no comparisons of indices tell nothing") {
   IndexBounds bounds({10, 4}, most);
   const Expr element = load(0, ScalarType::Int64, {i});

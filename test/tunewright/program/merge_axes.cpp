@@ -124,6 +124,29 @@ TEST_CASE("softmax has rows, and sums over neighbouring axes have one axis") {
   CHECK(merged_shapes(number) == std::vector<Shape>{{24}, {1}});
 }
 
+TEST_CASE("a read that no row is selected for stays one where its axis of extent 1 is left out") {
+  ComputeGraph graph;
+  const Tensor x = graph.input("x", {4, 4, 5});
+  const auto shifted = [&](const IndexExpr& by) {
+    return graph.compute("y", {{"i", 1}, {"j", 4}, {"k", 5}}, [&](auto i) {
+      const IndexExpr row = 2 * i[0] + by;
+      return select(in_bounds(row, 4), x(row, i[1], i[2]), -1.0);
+    });
+  };
+  const Tensor above = shifted(-1), inside = shifted(1);
+  const std::optional<ComputeGraph> merged = merge_axes(graph);
+  REQUIRE(merged);
+  CHECK(merged_shapes(graph) == std::vector<Shape>{{4, 20}, {20}, {20}});
+  reference::Tensors inputs(graph.size());
+  inputs[x.id] = reference::Array(ScalarType::Float32, {4, 20});
+  for (std::size_t e = 0; e < 80; ++e) inputs[x.id].set(e, static_cast<double>(e));
+  const reference::Tensors found = reference::evaluate(*merged, inputs);
+  for (std::size_t e = 0; e < 20; ++e) {
+    CHECK(found[above.id].get(e) == -1);
+    CHECK(found[inside.id].get(e) == static_cast<double>(20 + e));
+  }
+}
+
 TEST_CASE("merged programs compute what they computed") {
   std::size_t merged_programs = 0;
   for (const test::Workload& workload : test::workloads()) {

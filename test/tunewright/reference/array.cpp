@@ -33,7 +33,8 @@ TEST_CASE("numbers beyond an integer type wrap around or saturate") {
   CHECK(stored(ScalarType::UInt8, -1).get(0) == 255);
   CHECK(stored(ScalarType::Int32, 0x1p32 + 7.5).get(0) == 7);
   CHECK(stored(ScalarType::Bool, 1).get(0) == 1);
-  CHECK(stored(ScalarType::Bool, 0x1p40).get(0) == 0);
+  CHECK(stored(ScalarType::Bool, 0).get(0) == 0);
+  for (const double number : {-1.0, 0.25, 256.0, 0x1p40}) CHECK(stored(ScalarType::Bool, number).get(0) == 1);
   const auto long_integer = [&](double value) { return stored(ScalarType::Int64, value).elements<std::int64_t>()[0]; };
   CHECK(long_integer(-2.5) == -2);
   CHECK(long_integer(0x1p62) == std::int64_t{1} << 62);

@@ -6,10 +6,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "tunewright/loops/interpret.hpp"
+#include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/pad.hpp"
@@ -99,7 +102,7 @@ TEST_CASE("each scalar operation") {
   CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(x > 1.0 && x < 3.0); }) == Values{0, 1, 0});
   CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(x < 2.0 || x > 2.0); }) == Values{1, 0, 1});
   CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(logical_not(x < 2.0)); }) == Values{0, 1, 1});
-  CHECK(mapped({1, 2}, ScalarType::Bool, [](Expr x) { return x; }) == Values{1, 2});
+  CHECK(mapped({0, 1}, ScalarType::Bool, [](Expr x) { return x; }) == Values{0, 1});
 }
 
 TEST_CASE("operations of narrow types are rounded, or wrap around, one by one") {
@@ -118,6 +121,62 @@ TEST_CASE("operations of narrow types are rounded, or wrap around, one by one") 
         Values{-128, 0, 127});
   // 0.1 as float16 is 1639/2^14, so ten of it are a little less than one, and the sum rounds to it.
   CHECK(mapped({10}, ScalarType::Float16, [](Expr x) { return x * 0.1; }) == Values{1});
+}
+
+TEST_CASE("results of Booleans are true unless they are zero, as in the interpreter") {
+  const auto graph = std::make_shared<ComputeGraph>();
+  const Tensor x = graph->input("x", {2, 256}, ScalarType::Bool);
+  const auto number = [](Expr truth) { return cast(std::move(truth), ScalarType::Int32); };
+  const std::vector<Axis> four{{"i", 2}, {"k", 2}};
+  const Tensor any =
+      graph->reduce("any", {{"i", 2}}, {{"k", 256}}, Combiner::Sum, [&](auto a, auto k) { return x(a[0], k[0]); });
+  const Tensor in_rows =
+      graph->reduce("in_rows", {{"k", 256}}, {{"i", 2}}, Combiner::Sum, [&](auto k, auto a) { return x(a[0], k[0]); });
+  graph->compute("any_number", {{"i", 2}}, [&](auto a) { return number(any(a[0])); });
+  graph->compute("row_number", {{"k", 256}}, [&](auto k) { return number(in_rows(k[0])); });
+  graph->compute("twice", four, [&](auto a) { return number(x(a[0], a[1]) + x(a[0], a[1])); });
+  graph->compute("less", four, [&](auto a) { return number(x(a[0], a[1]) + x(a[0], a[1]) - x(a[0], a[1])); });
+  graph->compute("negative", four, [&](auto a) { return number(-x(a[0], a[1])); });
+  graph->compute("differ", four, [&](auto a) { return number(x(a[0], a[1]) - x(a[0], a[1] + 1)); });
+  graph->compute("both", four, [&](auto a) { return number(x(a[0], a[1]) * x(a[0], a[1] + 1)); });
+  Tensors inputs(graph->size());
+  inputs[x.id] = Array(ScalarType::Bool, x.shape);
+  for (std::size_t e = 0; e < 512; ++e) inputs[x.id].set(e, e < 256 || e % 2 == 1 ? 1 : 0);  // all, and 0 1 0 1 ..
+
+  const auto values_of = [](const Array& array) {
+    std::vector<double> values;
+    for (std::size_t e = 0; e < array.size(); ++e) values.push_back(array.get(e));
+    return values;
+  };
+  const std::vector<std::vector<double>> expected{{1, 1},  // any_number: of 256 and of 128 that are true
+                                                  std::vector<double>(256, 1),  // row_number: of two or of one
+                                                  {1, 1, 0, 1},                 // twice
+                                                  {0, 0, 0, 0},                 // less: 1 + 1 is 1
+                                                  {1, 1, 0, 1},                 // negative
+                                                  {0, 0, 1, 1},                 // differ: 1 - 1, 0 - 1 and 1 - 0
+                                                  {1, 1, 0, 0}};                // both
+  const Tensors all = evaluate(*graph, inputs);
+  CHECK(values_of(all[any.id]) == std::vector<double>{1, 1});
+  CHECK(evaluate_at(*graph, inputs, any.id + 2, std::vector<std::int64_t>{0}) == std::vector<double>{1});
+  const loops::LoopNest nest = loops::lower(schedule::Schedule{graph, {}});
+  std::vector<std::vector<double>> arguments;
+  for (const loops::BufferId id : nest.arguments) {
+    const loops::Buffer& buffer = nest.buffers[id];
+    arguments.push_back(buffer.role == loops::BufferRole::Output
+                            ? std::vector<double>(static_cast<std::size_t>(buffer.elements()))
+                            : values_of(inputs[buffer.tensor]));
+  }
+  loops::interpret(nest, arguments);
+  std::size_t outputs = 0;
+  for (std::size_t a = 0; a < arguments.size(); ++a) {
+    const loops::Buffer& buffer = nest.buffers[nest.arguments[a]];
+    if (buffer.role != loops::BufferRole::Output) continue;
+    ++outputs;
+    CAPTURE(buffer.name);
+    CHECK(values_of(all[buffer.tensor]) == expected.at(buffer.tensor - in_rows.id - 1));
+    CHECK(arguments[a] == expected.at(buffer.tensor - in_rows.id - 1));
+  }
+  CHECK(outputs == expected.size());
 }
 
 TEST_CASE("products of bytes are summed in int32, those of 16-bit numbers in float32") {
@@ -262,6 +321,28 @@ TEST_CASE("sampled elements equal those of a whole evaluation, through chains of
     }
   }
   CHECK(evaluate_at(graph, inputs, x.id, std::vector<std::int64_t>{7})[0] == inputs[0].get(7));
+}
+
+TEST_CASE("sampled elements read along an axis that only tells whether they read at all") {
+  // sums[p, q] = 16 p + q; of the four terms of y[i], only that of the row p = i div 16 is inside, at 16 p + (i - 16 p).
+  ComputeGraph graph;
+  const Tensor a = graph.input("a", {4, 16, 3});
+  const Tensor sums = graph.reduce("sums", {{"p", 4}, {"q", 16}}, {{"r", 3}}, Combiner::Sum,
+                                   [&](auto s, auto r) { return a(s[0], s[1], r[0]); });
+  const Tensor y = graph.reduce("y", {{"i", 64}}, {{"k", 4}}, Combiner::Sum, [&](auto s, auto k) {
+    const IndexExpr column = s[0] - 16 * k[0];
+    return select(in_bounds(column, 16), sums(k[0], column), 0.0);
+  });
+  Tensors inputs(graph.size());
+  inputs[a.id] = Array(ScalarType::Float32, a.shape);
+  for (std::size_t e = 0; e < 64; ++e) inputs[a.id].set(3 * e + e % 3, static_cast<double>(e));
+  const Tensors all = evaluate(graph, inputs);
+  for (std::int64_t point = 0; point < 64; ++point) {
+    CAPTURE(point);
+    CHECK(all[y.id].get(static_cast<std::size_t>(point)) == static_cast<double>(point));
+    CHECK(evaluate_at(graph, inputs, y.id, std::vector{point}) == std::vector{static_cast<double>(point)});
+  }
+  CHECK(evaluate_at(graph, inputs, y.id, std::vector<std::int64_t>{3, 20, 40}) == std::vector<double>{3, 20, 40});
 }
 
 TEST_CASE("a few dot products of a large matrix product cost only themselves") {

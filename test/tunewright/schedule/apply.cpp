@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "support/schedule_faults.hpp"
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
@@ -311,6 +313,14 @@ TEST_CASE("merge_axes") {
   CHECK(test::fault_of([&] { after_of({Split{1, 0, {2}}, MergeAxes{}}); }) == "already_scheduled");
   CHECK(test::fault_of([&] { after_of({MergeAxes{}, MergeAxes{}}); }) == "already_scheduled");
   CHECK(fault({MergeAxes{}}) == "unsupported");  // a product
+
+  // The only row of y is above those of x: once its axis is left out, numbers are compared.
+  auto above = std::make_shared<program::ComputeGraph>();
+  const program::Tensor x = above->input("x", {4, 4, 5});
+  above->compute("y", {{"i", 1}, {"j", 4}, {"k", 5}}, [&](auto i) {
+    return program::select(program::in_bounds(2 * i[0] - 1, 4), x(2 * i[0] - 1, i[1], i[2]), 0.0);
+  });
+  CHECK(schedule::replay({above, {MergeAxes{}}}).stages[1].op->shape() == std::vector<std::int64_t>{20});
 }
 
 TEST_CASE("arrange") {
@@ -386,6 +396,26 @@ TEST_CASE("padding: axes in multiples, operands with zeros beyond what they had"
   CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Split{5, 0, {4}},
                Pad{4, {16, 16, 16}}}) == "already_scheduled");
   CHECK(fault({Pad{3, {16, 16}}}) == "unsupported");  // no sum of products, and an output
+}
+
+TEST_CASE("padding along which an operand is read backwards is refused") {
+  // Rows 5 - i for i < 6 become those for i < 8, down to row -2; the other operand is read forwards.
+  auto graph = std::make_shared<program::ComputeGraph>();
+  const program::Tensor a = graph->input("A", {6, 8}), b = graph->input("B", {8, 5});
+  const program::Tensor y = graph->reduce("y", {{"i", 6}, {"j", 5}}, {{"k", 8}}, program::Combiner::Sum,
+                                          [&](auto i, auto k) { return a(IndexExpr(5) - i[0], k[0]) * b(k[0], i[1]); });
+  program::operators::relu(*graph, y);
+  const auto padded = [&](std::vector<std::int64_t> multiples) {
+    ScheduleBuilder s(graph);
+    s.cache_read(a.id, y.id, Scope::Local);
+    const TensorId right = s.cache_read(b.id, y.id, Scope::Local);
+    s.pad(y.id, std::move(multiples));
+    return s.state().stages[right].op->shape();
+  };
+  CHECK(test::fault_of([&] { padded({4, 4, 4}); }) == "unsupported");
+  const std::string said = test::refusal<ScheduleError>([&] { padded({4, 4, 4}); });
+  CHECK_MESSAGE(said.find("'y' would read 'A.local' at index -2 of dimension 0") != std::string::npos, said);
+  CHECK(padded({6, 4, 4}) == std::vector<std::int64_t>{8, 8});  // no row is added
 }
 
 TEST_CASE("padding again and again is refused before expressions get too deep") {

@@ -38,7 +38,15 @@ inline void pad_operand(State& state, const Operator& reader, const Operator& pa
   Operator larger = *operand.op;
   program::Expr inside;
   for (program::Var d = 0; d < larger.rank(); ++d) {
-    const std::int64_t reach = read.indices[d].range(range_of).max + 1;
+    const program::Range range = read.indices[d].range(range_of);
+    if (range.min < 0) {
+      throw ScheduleError(ScheduleFault::Unsupported,
+                          "'" + reader.name + "' would read '" + operand.op->name + "' at index " +
+                              std::to_string(range.min) + " of dimension " + std::to_string(d) +
+                              ", and zeros are added behind the last element only; do not pad an axis along which it "
+                              "is read backwards");
+    }
+    const std::int64_t reach = range.max + 1;
     std::int64_t kept = larger.axes[d].extent;
     // A sum may read a part of an operand that is longer than it.
     if (const auto axis = read.indices[d].as_variable(); axis && reader.axes[*axis].kind == AxisKind::Reduction)
