@@ -35,7 +35,8 @@ namespace tunewright::filters {
 /// k-th lowest of these scores, k = floor(most_lost (m + 1)); for k = 0 everything is kept. If candidates resemble the
 /// measured ones, about a share `most_lost` of the valid ones is then rejected.
 ///
-/// Everything is kept until there are `least_labels` labels, `least_failures` failures and a success.
+/// Everything is kept until there are `least_labels` labels, `least_failures` failures and a success, of configurations
+/// with rows: the model learns nothing from others.
 ///
 ///   filters::LearnedValidity<models::Gbdt, features::Knobs> filter{
 ///       .model = {.objective = models::gbdt::Objective::Logistic}, .log_odds = true};
@@ -127,8 +128,13 @@ struct LearnedValidity {
 
   /// Whether there are enough labels to reject candidates.
   [[nodiscard]] bool active() const {
-    const std::size_t failed = failures();
-    return x.rows() > 0 && valid.size() >= least_labels && failed >= least_failures && failed < valid.size();
+    std::size_t described = 0, failed = 0;
+    for (std::size_t p = 0; p < valid.size(); ++p) {
+      if (x.program(p).empty()) continue;
+      ++described;
+      failed += valid[p] == 0 ? 1U : 0U;
+    }
+    return described >= least_labels && failed >= least_failures && failed < described;
   }
 
   /// Whether a score of the model predicts a latency.
@@ -208,9 +214,6 @@ struct LearnedValidity {
     least_score = unseen[k - 1];
   }
 
-  [[nodiscard]] std::size_t failures() const {
-    return static_cast<std::size_t>(std::count(valid.begin(), valid.end(), 0.0F));
-  }
   [[nodiscard]] bool explored(std::uint64_t key) const {
     const std::uint64_t draw = mix64(key ^ mix64(valid.size() + 0x9e3779b97f4a7c15ULL));
     return static_cast<double>(draw >> 11) * 0x1.0p-53 < explored_share;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +57,7 @@ struct Committee {
 
   std::vector<M> members{};         ///< [N] the trained members; empty before the first fit
   std::vector<float> weights = {};  ///< all members' weights, if `parameters` returned them; else empty
+  bool learned_nothing = false;     ///< no member was shown a label above 0 in the last fit
 
   /// A committee of members with their own quick settings.
   [[nodiscard]] static Committee quick()
@@ -95,13 +97,14 @@ struct Committee {
   /// Throws the errors of M's fit, and `std::invalid_argument` for members without a `seed` that would all learn the
   /// same, because `bootstrap` is false.
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    check_fit_sizes("models::Committee", x, y.size(), group.size());
+    check_lesson("models::Committee", x, y, 1, group);  // all of it, whatever the members draw
     if constexpr (!requires(M& one) { one.seed = std::uint64_t{}; }) {
       require(bootstrap, "models::Committee", "bootstrap", 0, "true: members without a seed would all be equal");
     }
     const std::size_t all = threads == 0 ? hardware_threads() : threads;
     const std::size_t at_once = std::min(all, N);
     std::vector<M> fitted(N, member);
+    std::array<bool, N> shown{};  // whether member k saw a label above 0
     parallel_for(N, static_cast<unsigned>(at_once), [&](std::size_t k) {
       M& one = fitted[k];
       const Rng rng = Rng(seed).split(k);
@@ -110,13 +113,16 @@ struct Committee {
       if (bootstrap) {
         const Lesson drawn = draw(x, y, group, rng.split(2));
         one.fit(drawn.x, drawn.y, drawn.group);
+        shown[k] = has_success(drawn.x, drawn.y);
       } else {
         one.fit(x, y, group);
+        shown[k] = has_success(x, y);
       }
       if constexpr (requires { one.threads = member.threads; }) one.threads = member.threads;
     });
     members = std::move(fitted);
     weights.clear();
+    learned_nothing = std::none_of(shown.begin(), shown.end(), [](bool any) { return any; });
   }
 
   [[nodiscard]] bool trained() const
@@ -155,6 +161,7 @@ struct Committee {
   {
     std::vector<data::Tensor> tensors;
     std::map<std::string, std::string> metadata{{"members", std::to_string(members.size())}};
+    if (learned_nothing) metadata["learned_nothing"] = "1";
     with_members([&](const std::vector<M>& all) {
       for (std::size_t k = 0; k < all.size(); ++k) {
         const std::string prefix = std::to_string(k) + '.';
@@ -173,9 +180,11 @@ struct Committee {
   void load(std::istream& in, std::uint64_t feature_schema)
     requires PersistentCostModel<M>
   {
+    bool nothing = false;
     members = load_tensors("models::Committee", in, feature_schema, [&](const data::TensorFile& file) {
       const auto stored = file.metadata.find("members");
       const std::string count = stored == file.metadata.end() ? "no" : stored->second;
+      nothing = file.metadata.contains("learned_nothing");
       std::vector<M> all;
       if (count == "0") return all;
       if (count != std::to_string(N)) {
@@ -190,6 +199,7 @@ struct Committee {
       return all;
     });
     weights.clear();
+    learned_nothing = nothing;
   }
 
  private:
@@ -201,12 +211,20 @@ struct Committee {
     std::vector<std::uint32_t> group;
   };
 
-  // Whether the members may disagree.
-  bool taught() const {
-    if constexpr (requires { this->trained(); }) {
-      if (!trained()) return false;
+  static bool has_success(const FeatureBatch& x, std::span<const float> y) {
+    for (std::size_t p = 0; p < y.size(); ++p) {
+      if (y[p] > 0 && !x.program(p).empty()) return true;
     }
-    return !members.empty();
+    return false;
+  }
+
+  // Whether the members may disagree. Those that cannot tell have learned nothing from failures alone.
+  bool taught() const {
+    if (members.empty()) return false;
+    if constexpr (requires { this->trained(); })
+      return trained();
+    else
+      return !learned_nothing;
   }
 
   // A bootstrap sample: as many programs of each group as it has, drawn with replacement, in their order.

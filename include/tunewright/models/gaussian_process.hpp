@@ -297,8 +297,11 @@ TUNEWRIGHT_INLINE std::pair<double, double> GaussianProcess::likelihood(const Ch
   const auto n = static_cast<double>(y.size());
   factor.solve_lower(y);
   // Constant labels get a small signal, so that deviations still grow with distance.
-  const double signal = std::max(dot(y.data(), y.data(), y.size()) / n, 1e-6);
-  return {signal, -0.5 * (n * std::log(signal) + factor.log_determinant() + n + n * std::log(2 * std::numbers::pi))};
+  const double fitted = dot(y.data(), y.data(), y.size()) / n;
+  const double signal = std::max(fitted, 1e-6);
+  const double square = n * (fitted / signal);  // (y - b) . K^-1 (y - b) / s^2: n unless the signal is the least
+  return {signal,
+          -0.5 * (n * std::log(signal) + factor.log_determinant() + square + n * std::log(2 * std::numbers::pi))};
 }
 
 TUNEWRIGHT_INLINE std::pair<double, double> GaussianProcess::search(const Learned& of) const {

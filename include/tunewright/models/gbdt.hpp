@@ -58,7 +58,7 @@ struct Gbdt {
   unsigned max_depth = 6;      ///< maximum depth of a tree, 1 to 15
   float learning_rate = 0.1F;  ///< shrinkage of each tree's step, in (0, 1]
   float min_child_weight = 0;  ///< minimum sum of hessians of a leaf, at least 0
-  float gamma = 1e-4F;         ///< minimum gain of a split, at least 0
+  float gamma = 1e-4F;         ///< minimum gain of a split, at least 0; gains up to 1e-6 are never enough
   float lambda = 1;            ///< L2 penalty on leaf values, at least 0, finite
   unsigned max_bins = 256;     ///< maximum number of bins per column, 2 to 256
   gbdt::Objective objective = gbdt::Objective::SummedOverStatements;

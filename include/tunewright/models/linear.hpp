@@ -26,7 +26,8 @@ namespace tunewright::models {
 ///   score = b + w . z                      z: standardised features of the program, see ProgramVectors
 ///   w     = argmin 1/n sum_p (y_p - b - w . z_p)^2 + lambda |w|^2  =  A^-1 1/n Z^T (y - b),  b = mean of y
 ///   A     = 1/n Z^T Z + lambda I
-///   deviation^2 = s^2 / n (1 + z . A^-1 z),   s^2 = sum of squared residuals / max(1, n - 1 - tr(I - lambda A^-1))
+///   deviation^2 = s^2 / n (1 + z . A^-1 z),   s^2 = sum of squared residuals / max(1, n - 1 - tr(I - lambda A^-1)),
+///                                             at least 1e-6 if all labels are equal, which leave no residuals
 ///
 /// The deviation is that of the mean, the part of the error that vanishes with more labels, without the noise of a
 /// single program. The baseline for larger models.
@@ -181,6 +182,7 @@ TUNEWRIGHT_INLINE void Linear::learn(const FeatureBatch& x, std::span<const floa
   vectors = ProgramVectors::fit(x, rows);
   std::vector<double> z(columns), right(columns, 0.0), a(columns * columns, 0.0);
   double n = 0, sum = 0, squares = 0;
+  double least = std::numeric_limits<double>::infinity(), most = 0;  // labels
   std::vector<double> z_sum(columns, 0.0);
   for (std::size_t p = 0; p < x.programs(); ++p) {
     if (!vectors.standardise(x, p, z)) continue;
@@ -188,6 +190,8 @@ TUNEWRIGHT_INLINE void Linear::learn(const FeatureBatch& x, std::span<const floa
     n += 1;
     sum += label;
     squares += label * label;
+    least = std::min(least, label);
+    most = std::max(most, label);
     for (std::size_t i = 0; i < columns; ++i) {
       right[i] += z[i] * label;
       z_sum[i] += z[i];
@@ -227,7 +231,8 @@ TUNEWRIGHT_INLINE void Linear::learn(const FeatureBatch& x, std::span<const floa
   // |y - b - Zw|^2 = |y - b|^2 - 2 n w . right + n w . (A - lambda) w, and A w = right.
   const double residual = squares - n * offset * offset - n * dot(weights.data(), right.data(), columns) -
                           n * lambda * dot(weights.data(), weights.data(), columns);
-  offset_variance = std::max(residual, 0.0) / std::max(n - 1 - freedom, 1.0) / n;
+  const double floor = least == most ? 1e-6 : 0;  // one label, or the same again, is no reason to be certain
+  offset_variance = std::max(std::max(residual, 0.0) / std::max(n - 1 - freedom, 1.0), floor) / n;
   for (double& value : variance) value *= offset_variance;
 }
 

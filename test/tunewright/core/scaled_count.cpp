@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <limits>
 
 using tunewright::scaled_count;
@@ -12,6 +13,18 @@ TEST_CASE("a multiple of a count is rounded up") {
   CHECK(scaled_count(2, 8) == 16);
   CHECK(scaled_count(0, 8) == 0);
   CHECK(scaled_count(1e300, 0) == 0);
+}
+
+TEST_CASE("the rounding of a product adds nothing to a whole number") {
+  CHECK(scaled_count(0.07, 100) == 7);  // which 0.07 * 100 is a little more than
+  CHECK(scaled_count(0.55, 100) == 55);
+  CHECK(scaled_count(1.1, 10) == 11);
+  CHECK(scaled_count(0.29, 100) == 29);  // which 0.29 * 100 is a little less than
+  CHECK(scaled_count(0.0701, 100) == 8);
+  CHECK(scaled_count(1e-9, 1) == 1);
+  CHECK(scaled_count(1, std::size_t{1} << 52) == std::size_t{1} << 52);
+  CHECK(scaled_count(double{0.1F}, 10) == 2);
+  CHECK(scaled_count(double{0.1F}, 10, 1e-7) == 1);
 }
 
 TEST_CASE("a multiple beyond every count is the largest count") {

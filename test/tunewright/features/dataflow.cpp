@@ -142,6 +142,18 @@ TEST_CASE("what is not copied has no rows of a copy; what reduces nothing has no
   for (std::size_t r = 0; r < dataflow::rows; ++r) CHECK(is_zero(elementwise, r));
 }
 
+TEST_CASE("a product of single numbers, which needs no loop, has rows") {
+  const auto graph = program::operators::matmul_graph({.m = 1, .n = 1, .k = 1});
+  const loops::LoopNest nest = loops::lower(schedule::ScheduleBuilder(graph).schedule());
+  REQUIRE(nest.variables.empty());
+  const FeatureBatch batch = described(nest, Target{}, dataflow::Describer());
+  CHECK(unlogged(batch.row(dataflow::Result)[dataflow::FloatOperations]) == doctest::Approx(2));
+  for (const auto row : {dataflow::Start, dataflow::FirstOperand, dataflow::SecondOperand, dataflow::Result}) {
+    CHECK(batch.row(row)[dataflow::InGlobalMemory] == 1);
+    CHECK(unlogged(batch.row(row)[dataflow::AllocationBytes]) == doctest::Approx(4));
+  }
+}
+
 TEST_CASE("a tile of an operand takes the place of shared memory on a CPU") {
   const auto graph = program::operators::matmul_graph({.m = 32, .n = 32, .k = 32});
   schedule::ScheduleBuilder s(graph);

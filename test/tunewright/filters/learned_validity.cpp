@@ -85,6 +85,35 @@ TEST_CASE("nothing is rejected before there are labels and failures enough") {
   CHECK(kept(hopeless, of_depth(1, 10)) == 10);  // nothing to tell failures from
 }
 
+TEST_CASE("configurations without rows, of which a model learns nothing, do not count") {
+  const toy::Features features;
+  const auto failed = of_depth(1, 40);
+  FeatureBatch x = features.extract(toy::Space{}, toy::task(), std::span<const toy::Tiles>(failed));
+  std::vector<float> label(40, 0.0F);
+  for (int i = 0; i < 40; ++i) {
+    x.close_program();
+    label.push_back(1);
+  }
+  Filter filter{.explored_share = 0};
+  filter.teach(x, label);
+  CHECK_FALSE(filter.active());  // failures and no success
+  CHECK(kept(filter, of_depth(1, 10)) == 10);
+  learn(filter, of_depth(2, 23), true);
+  CHECK_FALSE(filter.active());  // 63 labels
+  learn(filter, of_depth(2, 1, 23), true);
+  CHECK(filter.active());
+  CHECK(kept(filter, of_depth(1, 10)) == 0);
+  CHECK(kept(filter, of_depth(2, 10)) == 10);
+
+  FeatureBatch rowless(x.columns());
+  for (int i = 0; i < 8; ++i) rowless.close_program();
+  Filter seldom{.explored_share = 0};
+  learn(seldom, of_depth(1, 7), false);
+  learn(seldom, of_depth(2, 60), true);
+  seldom.teach(rowless, std::vector<float>(8, 0.0F));
+  CHECK_FALSE(seldom.active());  // 7 failures
+}
+
 TEST_CASE("what it rejects has a name, and positions stay those of the pool") {
   Filter filter{.explored_share = 0};
   learn(filter, of_depth(1, 20), false);

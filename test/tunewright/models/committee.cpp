@@ -15,11 +15,13 @@
 
 #include "support/model_answers.hpp"
 #include "support/recording_model.hpp"
+#include "tunewright/models/gaussian_process.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/linear.hpp"
 
 using namespace tunewright;
 using models::Committee;
+using models::GaussianProcess;
 using models::Gbdt;
 using models::Linear;
 using test::Answer;
@@ -289,6 +291,52 @@ TEST_CASE("committee: members disagree most where they saw least") {
   const Answer answer = ask(model, one_column({0.5F, 3}));
   CHECK(answer.score[0] == doctest::Approx(0.65).epsilon(0.03));
   CHECK(answer.deviation[1] > 3 * answer.deviation[0]);
+}
+
+TEST_CASE_TEMPLATE("committee: members that saw failures alone are as unsure as before", M, Linear, GaussianProcess) {
+  const FeatureBatch x = one_column({1, 2, 3, 4}), asked = one_column({2, 9});
+  Committee<M, 3> model, loaded;
+  model.fit(x, std::vector<float>(4, 0.0F), {});
+  CHECK(ask(model, asked) == Answer{{0, 0}, {1, 1}});
+  std::stringstream file;
+  model.save(file, 3);
+  loaded.load(file, 3);
+  CHECK(ask(loaded, asked) == Answer{{0, 0}, {1, 1}});
+  model.bootstrap = false;
+  if constexpr (requires { model.member.seed; }) {
+    model.fit(x, std::vector<float>(4, 0.0F), {});
+    CHECK(ask(model, asked).deviation[0] == 1);
+  }
+  model.bootstrap = true;
+  model.fit(x, std::vector<float>{0.1F, 0.2F, 0.3F, 0.4F}, {});
+  CHECK(ask(model, asked).deviation[0] < 0.5F);
+  std::stringstream taught;
+  model.save(taught, 3);
+  loaded.load(taught, 3);
+  CHECK(ask(loaded, asked) == ask(model, asked));
+  model.fit(FeatureBatch(1), {}, {});
+  CHECK(ask(model, asked).deviation == std::vector<float>{1, 1});
+  FeatureBatch nothing(1);
+  nothing.close_program();
+  model.fit(nothing, std::vector<float>{1}, {});  // a success that cannot be described
+  CHECK(ask(model, asked).deviation == std::vector<float>{1, 1});
+}
+
+TEST_CASE("committee: a label or a feature that is no number is refused, though no member may draw it") {
+  for (std::size_t wrong = 0; wrong < 200; ++wrong) {
+    CAPTURE(wrong);
+    std::vector<float> at, y;
+    for (int p = 0; p < 200; ++p) {
+      at.push_back(static_cast<float>(p));
+      y.push_back(static_cast<float>(p % 7) / 7);
+    }
+    std::vector<float> bad_at = at, bad_y = y;
+    bad_at[wrong] = bad_y[wrong] = std::numeric_limits<float>::quiet_NaN();
+    Committee<Linear, 2> model{.threads = 1};
+    CHECK_THROWS_AS(model.fit(one_column(at), bad_y, {}), std::invalid_argument);
+    CHECK_THROWS_AS(model.fit(one_column(bad_at), y, {}), std::invalid_argument);
+    CHECK(model.members.empty());
+  }
 }
 
 TEST_CASE("committee: laws of every model") {

@@ -135,6 +135,33 @@ TEST_CASE("gaussian process: equal labels have a small deviation far away") {
   CHECK(answer.deviation[0] == doctest::Approx(1e-3));
 }
 
+TEST_CASE("gaussian process: the likelihood of labels closer together than the least signal") {
+  // The two programs of the first test, with y - b = -1e-4 / 2, 1e-4 / 2, so that (y - b) . K^-1 (y - b) is
+  // 1e-8 / 2 / (1.1 - k).
+  const double k = std::exp(-0.5);
+  GaussianProcess model{.kernel = Kernel::Rbf, .length_scale = 2, .noise = 0.1};
+  model.fit(one_column({0, 2}), std::vector<float>{0.5F, 0.5001F}, {});
+  CHECK(model.learned.signal == 1e-6);
+  const double log_determinant = std::log(1.1 * 1.1 - k * k), square = 1e-8 / 2 / (1.1 - k);
+  CHECK(model.learned.log_likelihood == doctest::Approx(-0.5 * (2 * std::log(1e-6) + log_determinant + square / 1e-6 +
+                                                                2 * std::log(2 * std::numbers::pi)))
+                                            .epsilon(1e-6));
+}
+
+TEST_CASE("gaussian process: a small curve has the length scale of a large one") {
+  const auto learned = [](double height) {
+    std::vector<float> at, y;
+    for (int p = 0; p < 60; ++p) {
+      at.push_back(static_cast<float>(p) / 60);
+      y.push_back(static_cast<float>(0.5 + height * std::sin(40 * static_cast<double>(at.back()))));
+    }
+    GaussianProcess model;
+    model.fit(one_column(at), y, {});
+    return model.learned.length_scale;
+  };
+  CHECK(learned(4e-4) == learned(0.4));
+}
+
 TEST_CASE("gaussian process: rounding leaves deviations numbers, 0 or more") {
   // Programs this close leave a variance of the order of the noise, which is that of rounding: about a tenth of the
   // variances below come out negative.

@@ -16,6 +16,7 @@
 #include "support/predicted.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/safetensors.hpp"
+#include "tunewright/models/gbdt/boosting.hpp"
 
 using namespace tunewright;
 using models::Gbdt;
@@ -107,6 +108,17 @@ TEST_CASE("one tree of two leaves, by hand") {
   }
 }
 
+TEST_CASE("a split gains more than 1e-6, whatever gamma") {
+  // y = 0, d: the split gains d^2 / 2 - d^2 / 3 = d^2 / 6, 1.04e-6 for d = 0.0025 and 0.96e-6 for 0.0024.
+  const FeatureBatch x = column({1, 2});
+  Gbdt model{.rounds = 1, .learning_rate = 1, .gamma = 0, .objective = Objective::Squared};
+  model.fit(x, std::vector<float>{0, 0.0025F}, {});
+  CHECK(predicted(model, x)[0] == 0);
+  CHECK(predicted(model, x)[1] == doctest::Approx(0.00125));
+  model.fit(x, std::vector<float>{0, 0.0024F}, {});
+  for (const float score : predicted(model, x)) CHECK(score == doctest::Approx(0.0008));
+}
+
 TEST_CASE("summed over statements: rows share the gradient of their program") {
   // One program, two equal rows, y = 0.8. Every row has g = -0.8 * 0.8 and h = 0.8: leaf = rate * 1.28 / 1.6
   // = rate * 0.8, and the program scores twice that.
@@ -195,6 +207,24 @@ TEST_CASE("trees see a share of the programs") {
   model.seed = 44;
   model.fit(x, y, {});
   CHECK(predicted(model, x)[0] != mean);
+}
+
+TEST_CASE("the share of the columns is rounded up, without the rounding of the share") {
+  const auto columns = [](float share, std::size_t of) {
+    models::gbdt::BoostingRules rules;
+    rules.column_share = share;
+    models::gbdt::RoundSample sample(rules, of);
+    const auto allowed = sample.columns(Rng(1));
+    return allowed.empty() ? of : static_cast<std::size_t>(std::count(allowed.begin(), allowed.end(), 1));
+  };
+  CHECK(columns(0.1F, 10) == 1);  // which 0.1F * 10 is a little more than
+  CHECK(columns(0.3F, 10) == 3);
+  CHECK(columns(0.7F, 10) == 7);
+  CHECK(columns(0.8F, 10) == 8);
+  CHECK(columns(0.8F, 65'530) == 52'424);
+  CHECK(columns(0.11F, 10) == 2);
+  CHECK(columns(1e-9F, 10) == 1);
+  CHECK(columns(1, 10) == 10);
 }
 
 TEST_CASE("trees split on a share of the columns") {
@@ -535,6 +565,13 @@ TEST_CASE("a model that does not fit is refused and nothing changes") {
   refused(Parts{.depth = {1, 1}}.file(), 7);                                                  // not as many as trees
   refused(Parts{.threshold = {0.5F, std::numeric_limits<float>::quiet_NaN(), 2}}.file(), 7);  // no number
   refused(Parts{.model = "models::Mlp"}.file(), 7);
+  // The leaves 4 and 5, in depth 2, are also children of 3, to which no walk leads.
+  std::istringstream shared(
+      Parts{.feature = {0, 1, 0, 0, 1, 1}, .left = {1, 1, 4, 4, 4, 5}, .threshold = {0.5F, 1, 0.5F, 0.5F, 2, 3}}
+          .file());
+  CHECK_THROWS_WITH_AS(model.load(shared, 7), doctest::Contains("node 4 of tree 0 has two parents"),
+                       std::runtime_error);
+  CHECK(model.ensemble == before);
   std::istringstream other(text);
   CHECK_THROWS_WITH_AS(model.load(other, 8),
                        "models::Gbdt::load: the model was trained on feature schema 7, but this featurizer has "

@@ -96,6 +96,25 @@ TEST_CASE("linear: finds the weights of noisy data and says how sure it is") {
   CHECK(score[0] == doctest::Approx(0.7).epsilon(0.02));
 }
 
+TEST_CASE("linear: equal labels leave no residual, and yet a deviation") {
+  // s^2 = 1e-6. A column of one value tells nothing: deviation^2 = s^2 / 1.
+  std::vector<float> score(2), deviation(2);
+  Linear model{.lambda = 0};
+  model.fit(programs({{3}}), std::vector<float>{0.5F}, {});
+  model.predict_with_deviation(programs({{3}, {9}}), score, deviation);
+  CHECK(score == std::vector<float>{0.5F, 0.5F});
+  CHECK(deviation[0] == doctest::Approx(1e-3));
+  CHECK(deviation[1] == doctest::Approx(1e-3));
+  // x = 0 to 4: mean 2, deviation sqrt(2). At 2 deviation^2 = s^2 / 5, at 4 z^2 = 2 and it is s^2 / 5 (1 + 2).
+  for (const float label : {0.0F, 0.1F, 0.5F}) {
+    model.fit(programs({{0}, {1}, {2}, {3}, {4}}), std::vector<float>(5, label), {});
+    model.predict_with_deviation(programs({{2}, {4}}), score, deviation);
+    CHECK(score[1] == doctest::Approx(label));
+    CHECK(deviation[0] == doctest::Approx(std::sqrt(2e-7)));
+    CHECK(deviation[1] == doctest::Approx(std::sqrt(6e-7)));
+  }
+}
+
 TEST_CASE("linear: laws of every model") {
   FeatureBatch x(2);
   x.append_program(std::vector<float>{1, 2});

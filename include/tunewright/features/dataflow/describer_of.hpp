@@ -38,7 +38,7 @@ class DescriberOf {
   void enter(const per_statement::WalkedLoop& loop) {
     if (!loop.runs()) return;
     iterations_ *= static_cast<double>(loop.extent);
-    if (depth_of_.empty()) return;
+    if (lists_) return;
     depth_of_[loop.var] = static_cast<std::uint32_t>(extents_.size());
     history_.enter(extents_.size());
     extents_.push_back(loop.extent);
@@ -46,13 +46,13 @@ class DescriberOf {
   void leave(const per_statement::WalkedLoop& loop) {
     if (!loop.runs()) return;
     iterations_ /= static_cast<double>(loop.extent);
-    if (depth_of_.empty()) return;
+    if (lists_) return;
     extents_.pop_back();
     depth_of_[loop.var] = per_statement::AffineForms::none;
   }
   void allocate(loops::BufferId) {}
   void run(const per_statement::WalkedStatement& s) {
-    if (depth_of_.empty())
+    if (lists_)
       seen_.push_back({s, iterations_});
     else
       describe(described_++);
@@ -203,7 +203,8 @@ class DescriberOf {
   std::vector<float> values_;  // (rows_, columns_)
   std::vector<std::int64_t> extents_;
   double iterations_ = 1;
-  std::vector<std::uint32_t> depth_of_;  // by variable; empty while statements are only collected
+  bool lists_ = true;                    // this walk lists the statements
+  std::vector<std::uint32_t> depth_of_;  // by variable
   per_statement::OperationTable operations_;
   per_statement::AffineForms forms_;
   per_statement::StatementAccesses accesses_;
@@ -220,13 +221,14 @@ void DescriberOf<Program>::describe(const Program& nest, const Task& task, Featu
   line_bytes_ = static_cast<double>(std::max<std::uint64_t>(1, task.target.cache_line_bytes));
   values_.assign(rows_ * columns_, 0.0F);
   seen_.clear();
-  depth_of_.clear();
+  lists_ = true;
   iterations_ = 1;
   per_statement::walk(nest, *this);
   if (find_reduction()) {
     extents_.clear();
     iterations_ = 1;
     described_ = 0;
+    lists_ = false;
     depth_of_.assign(per_statement::variables_of(nest), per_statement::AffineForms::none);
     per_statement::walk(nest, *this);
   }

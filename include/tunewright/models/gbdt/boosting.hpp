@@ -66,6 +66,7 @@ void bound_steps(float learning_rate, std::span<const std::uint32_t> offsets, st
 #if TUNEWRIGHT_DEFINES(models)
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/scaled_count.hpp"
 #include "tunewright/models/gbdt/ensemble_builder.hpp"
 #include "tunewright/models/gbdt/split.hpp"
 
@@ -73,8 +74,8 @@ namespace tunewright::models::gbdt {
 
 TUNEWRIGHT_INLINE RoundSample::RoundSample(const BoostingRules& rules, std::size_t columns)
     : program_share_(static_cast<double>(rules.program_share)), order_(columns), allowed_(columns) {
-  const double wanted = std::ceil(static_cast<double>(rules.column_share) * static_cast<double>(columns));
-  wanted_ = std::max<std::size_t>(static_cast<std::size_t>(wanted), 1);
+  constexpr double of_float = 1e-7;  // the rounding of a share: 0.1F is more than 0.1
+  wanted_ = std::max<std::size_t>(scaled_count(static_cast<double>(rules.column_share), columns, of_float), 1);
 }
 
 TUNEWRIGHT_INLINE void RoundSample::leave_out(Rng rng, std::span<Slope> slopes) const {

@@ -44,7 +44,8 @@ namespace persistence_detail {
 
 [[noreturn]] inline void refuse(const std::string& why) { throw std::runtime_error(why); }
 
-// Checks that every walk ends in a leaf within `depth` steps, whatever the file contains, because predict does not.
+// Checks that every walk ends in a leaf within `depth` steps, whatever the file contains, because predict does not. The
+// level of a node is that below its parent, so it may have only one.
 inline void check(const Ensemble& ensemble) {
   if (ensemble.used_columns.size() >= Ensemble::most_columns) refuse("there are more than 65534 used columns");
   const auto leaf = static_cast<std::uint16_t>(ensemble.used_columns.size());
@@ -66,7 +67,12 @@ inline void check(const Ensemble& ensemble) {
                              : node.feature == leaf && node.left == i && std::isfinite(node.threshold);
       if (!sound || level[i] > ensemble.trees[t].depth)
         refuse("node " + std::to_string(i) + " of tree " + std::to_string(t) + " is not sound");
-      if (node.feature < leaf) level[node.left] = level[node.left + 1U] = level[i] + 1;
+      if (node.feature == leaf) continue;
+      for (const std::size_t child : {std::size_t{node.left}, std::size_t{node.left} + 1}) {
+        if (level[child] > 0)
+          refuse("node " + std::to_string(child) + " of tree " + std::to_string(t) + " has two parents");
+        level[child] = level[i] + 1;
+      }
     }
   }
   if (ensemble.trees.empty() && !ensemble.nodes.empty()) refuse("there are nodes but no trees");

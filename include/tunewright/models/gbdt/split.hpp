@@ -45,7 +45,7 @@ Quanta pack_slopes(std::span<const Slope> slopes, std::span<const std::uint32_t>
 /// Minimum requirements of a split.
 struct SplitRules {
   float lambda = 1;            ///< added to every sum of hessians
-  float gamma = 0;             ///< least gain
+  float gamma = 0;             ///< least gain; gains up to 1e-6 are never enough
   float min_child_weight = 0;  ///< least sum of hessians on either side; never below one quantum
 };
 

@@ -89,7 +89,7 @@ class TreeGrower {
     return worth_histogram(work) && listed_bins(work) > 65536 && work.size() > data_->rows / (4 * team_->threads());
   }
 
-  // Whether the split of a node is good enough.
+  // Whether the split of a node is good enough: its gain is at least gamma and, as in XGBoost, above 1e-6.
   bool accepts(const Work& work) const;
   double strength(PackedSum sum) const;
   float leaf_value(PackedSum sum) const;
