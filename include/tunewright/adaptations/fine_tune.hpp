@@ -63,6 +63,7 @@ struct FineTune {
   /// Throws `std::invalid_argument` for options out of range.
   void check_options() const {
     require(min_growth >= 0, "FineTune", "min_growth", min_growth, "a share, 0 to train after every batch");
+    if (training) training->check("adaptations::FineTune");
   }
 
   /// Throws `std::invalid_argument` for a model without weights and for unknown layers.

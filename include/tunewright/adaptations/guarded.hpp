@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -108,6 +109,9 @@ struct Guarded {
   static double accuracy(const M& model, const LabelledPrograms& unseen) {
     std::vector<float> score(unseen.size());
     model.predict(unseen.x, score);
+    // A training that diverged has scores that are not numbers, which agree with nothing.
+    for (float& one : score)
+      if (std::isnan(one)) one = -std::numeric_limits<float>::infinity();
     return unseen.group.empty() ? stats::pairwise_accuracy(score, unseen.y)
                                 : stats::pairwise_accuracy(score, unseen.y, unseen.group);
   }

@@ -54,6 +54,7 @@ struct Momentum {
   void check_options() const {
     require(momentum >= 0 && momentum <= 1, "Momentum", "momentum", momentum, "a share, 0 to 1");
     require(every > 0, "Momentum", "every", every, "at least 1");
+    if (training) training->check("adaptations::Momentum");
   }
 
   /// Throws `std::invalid_argument` for options out of range and a model without weights.

@@ -129,7 +129,7 @@ TUNEWRIGHT_INLINE void BiLstmAttention::train_from_current(const FeatureBatch& x
                                                            const nn::Training& how, const nn::Continuation& from) {
   if (!learned.trained()) return fit(x, y, group);
   check(how, x, y, group);
-  learned.continue_fit({name, how, dropout, seed, threads}, x, y, group, from);
+  learned.continue_fit({name, how, dropout, seed, threads}, x, first_of(y, learned.network()->heads()), group, from);
 }
 
 TUNEWRIGHT_INLINE void BiLstmAttention::save(std::ostream& out, std::uint64_t feature_schema) const {

@@ -132,6 +132,13 @@ TUNEWRIGHT_INLINE FeatureBatch PatternAware::embed(const FeatureBatch& x) const 
 TUNEWRIGHT_INLINE void PatternAware::fit(const FeatureBatch& x, std::span<const float> y,
                                          std::span<const std::uint32_t> group) {
   check(training, x, y, group);
+  if (x.rows() > 0 && (x.columns() < 2 || x.columns() - 2 < dataflow_columns)) {
+    throw std::invalid_argument(std::string(name) + "::fit: rows of " + std::to_string(x.columns()) +
+                                " features have no room for a part number, statements and " +
+                                std::to_string(dataflow_columns) +
+                                " columns of data movements; join both featurizers, statements first");
+  }
+  check_kinds("fit", x);
   if (x.rows() == 0)
     learned = {};
   else
@@ -144,7 +151,8 @@ TUNEWRIGHT_INLINE void PatternAware::train_from_current(const FeatureBatch& x, s
                                                         const nn::Continuation& from) {
   if (!learned.trained()) return fit(x, y, group);
   check(how, x, y, group);
-  learned.continue_fit({name, how, dropout, seed, threads}, x, y, group, from);
+  check_rows("train_from_current", x);
+  learned.continue_fit({name, how, dropout, seed, threads}, x, first_of(y, learned.network()->heads()), group, from);
 }
 
 TUNEWRIGHT_INLINE void PatternAware::save(std::ostream& out, std::uint64_t feature_schema) const {
@@ -163,13 +171,6 @@ TUNEWRIGHT_INLINE void PatternAware::check(const nn::Training& how, const Featur
   require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
   require(dataflow_columns > 0, name, "dataflow_columns", static_cast<double>(dataflow_columns), "at least 1");
   check_lesson(name, x, y, 1, group);
-  if (x.rows() > 0 && (x.columns() < 2 || x.columns() - 2 < dataflow_columns)) {
-    throw std::invalid_argument(std::string(name) + "::fit: rows of " + std::to_string(x.columns()) +
-                                " features have no room for a part number, statements and " +
-                                std::to_string(dataflow_columns) +
-                                " columns of data movements; join both featurizers, statements first");
-  }
-  check_kinds("fit", x);
 }
 
 TUNEWRIGHT_INLINE void PatternAware::check_kinds(const char* where, const FeatureBatch& x) {

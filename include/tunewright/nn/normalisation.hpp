@@ -117,7 +117,8 @@ struct BatchNorm {
       all += more;
     }
     array(running, width) = T(0.9) * array(running, width) + T(0.1) * mean;
-    array(running + width, width) = T(0.9) * array(running + width, width) + T(0.1) * spread / std::max(all - 1, T{1});
+    if (all > 1)  // one program has no variance
+      array(running + width, width) = T(0.9) * array(running + width, width) + T(0.1) * spread / (all - 1);
     spread = T{1} / (spread / all + T(1e-5)).sqrt();
     for (Trace<T>* shard : shards) {
       shard->used = joined;

@@ -109,6 +109,8 @@ TEST_CASE("mistakes are named") {
   CHECK(message({.frozen = {"line.s"}, .trained = {"line.b"}}, model).find("name the smaller set") !=
         std::string::npos);
   CHECK(message({.min_growth = -1}, model).find("min_growth") != std::string::npos);
+  const FineTune backwards{.training = nn::Training{.learning_rate = -1}};
+  CHECK(refusal([&] { backwards.check_options(); }).find("adaptations::FineTune: learning_rate") == 0);
   const std::vector<std::uint32_t> groups{1, 2};
   CHECK(refusal([&] { FineTune{}.update(model, one_column({1}), Labels{1}, groups); }) ==
         "adaptations::FineTune::fit: 2 group numbers for 1 programs; pass one a program, or none for a single task");

@@ -80,6 +80,20 @@ TEST_CASE("a source that has it the wrong way round is found out, and one's own 
   CHECK(model.weights[0] == doctest::Approx(0.8).epsilon(0.05));
 }
 
+TEST_CASE("a transfer whose training diverges is found out") {
+  struct Diverges {
+    void update(DescentLine& model, const FeatureBatch&, std::span<const float>, std::span<const std::uint32_t>) const {
+      model.weights[0] = std::numeric_limits<float>::quiet_NaN();
+    }
+  };
+  DescentLine model = source(1);
+  adaptations::Guarded<Diverges, DescentLine> guarded;
+  const Own many = programs(64);
+  guarded.update(model, many.x, many.y, {});
+  CHECK(guarded.fell_back);
+  CHECK(model.weights[0] == doctest::Approx(0.8).epsilon(0.05));
+}
+
 TEST_CASE("a source that helps is kept, as far as the margin says") {
   DescentLine model = source(1);
   Guarded guarded{.transfer = {.training = DescentLine::steps(1, 1e-3F)}};

@@ -118,6 +118,8 @@ TEST_CASE("a model without weights and options out of range are refused") {
   const auto update = [&](Momentum moa) { return refusal([&] { moa.update(model, one_column({1}), Labels{1}, {}); }); };
   CHECK(update({.momentum = 1.5}) == "Momentum: momentum is 1.5; give a share, 0 to 1");
   CHECK(update({.every = 0}) == "Momentum: every is 0; give at least 1");
+  const Momentum backwards{.training = nn::Training{.learning_rate = -1}};
+  CHECK(refusal([&] { backwards.check_options(); }).find("adaptations::Momentum: learning_rate") == 0);
   const std::vector<std::uint32_t> groups{1, 2};
   CHECK(refusal([&] { Momentum{}.update(model, one_column({1}), Labels{1}, groups); }) ==
         "adaptations::Momentum::fit: 2 group numbers for 1 programs; pass one a program, or none for a single task");

@@ -2,6 +2,7 @@
 // Files of models whose numbers fit together, and that no model wrote.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <sstream>
@@ -118,4 +119,40 @@ TEST_CASE("a file of a Gaussian process takes no more memory than is foreseen") 
     }
   }
   CHECK(contains(refused<models::GaussianProcess>(file), "most_programs"));
+}
+
+namespace {
+
+/// The file of a network of one head, with another one beside it.
+data::TensorFile with_two_heads(data::TensorFile file) {
+  file.metadata.at("shape.heads") = "2";
+  for (data::Tensor& tensor : file.tensors) {
+    if (tensor.name != "output.weight" && tensor.name != "output.bias") continue;
+    std::vector<std::size_t> shape = tensor.shape;
+    shape.back() = 2;
+    std::size_t numbers = 1;
+    for (const std::size_t extent : shape) numbers *= extent;
+    const std::vector<float> values(numbers, 0.1F);
+    tensor = data::Tensor::of(tensor.name, shape, std::span<const float>(values));
+  }
+  return file;
+}
+
+template <class Model>
+void check_training_of_two_heads(const Model& model) {
+  const auto lesson = test::make_lesson(20, 3);
+  const data::TensorFile file = with_two_heads(file_of(model));
+  std::stringstream stream;
+  data::write_safetensors(stream, file.tensors, file.metadata);
+  Model loaded;
+  loaded.load(stream, 7);
+  loaded.train_from_current(lesson.x, lesson.y, lesson.group, {.epochs = 1, .least_steps = 1});
+  for (const float score : test::predicted(loaded, lesson.x)) CHECK(std::isfinite(score));
+}
+
+}  // namespace
+
+TEST_CASE("a network that a file gives a second head learns labels of the first one alone") {
+  check_training_of_two_heads(models::BiLstmAttention{.width = 8, .layers = 1, .attention_heads = 2});
+  check_training_of_two_heads(models::PatternAware{.hidden = 16, .dataflow_columns = 2});
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -71,5 +72,22 @@ TEST_CASE("rows of other kinds are refused by number and kind") {
   CHECK(test::refusal([&] { (void)model.embed(moved); }) == "models::PatternAware::embed" + reason);
   CHECK(test::refusal([&] { model.fit(moved, std::vector<float>{1}, {}); }) == "models::PatternAware::fit" + reason);
   CHECK(test::refusal([&] { model.train_from_current(moved, std::vector<float>{1}, {}, model.training); }) ==
-        "models::PatternAware::fit" + reason);
+        "models::PatternAware::train_from_current" + reason);
+  FeatureBatch other(3);  // of another featurizer, whose first column is no kind
+  other.append_program(std::vector<float>{0.3F, 1, 2});
+  CHECK(test::refusal([&] {
+          model.train_from_current(other, std::vector<float>{1}, {}, model.training);
+        }).find("rows of 3 features") != std::string::npos);
+}
+
+TEST_CASE("a loaded network is trained on, whatever the columns of an untrained one would be") {
+  const auto lesson = test::make_lesson(20, 1);
+  PatternAware model{.hidden = 16, .dataflow_columns = 2, .training = {.epochs = 1, .least_steps = 1}}, loaded;
+  model.fit(lesson.x, lesson.y, lesson.group);
+  std::stringstream file;
+  model.save(file, 7);
+  loaded.load(file, 7);
+  const auto before = test::predicted(loaded, lesson.x);
+  loaded.train_from_current(lesson.x, lesson.y, lesson.group, model.training);
+  CHECK(test::predicted(loaded, lesson.x) != before);
 }

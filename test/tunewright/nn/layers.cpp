@@ -176,6 +176,12 @@ TEST_CASE("batch normalisation over two shards by hand") {
   norm.use_running(running.data(), two);
   norm.forward(w.data(), second, two, y);
   CHECK(*y.row(0) == Approx(2 * 4.7 / std::sqrt(1.3) + 1).epsilon(1e-4));
+
+  // One program says nothing of the variance.
+  nn::BatchNorm::Trace<double>* alone[]{&two};
+  norm.join<double>(alone, running.data());
+  CHECK(running[0] == Approx(0.9 * 0.3 + 0.1 * 5));
+  CHECK(running[1] == Approx(1.3));
 }
 
 TEST_CASE("dropout leaves out the wanted share, and the same units for the same reasons") {
