@@ -48,12 +48,14 @@ class OutputStorage {
     for (loops::Node& node : body) {
       auto* loop = std::get_if<loops::Loop>(&node.content);
       if (loop == nullptr) continue;
+      around_.push_back(loop->var);
       for (std::size_t n = loop->body.size(); n-- > 0;) {
         const auto* allocate = std::get_if<loops::Allocate>(&loop->body[n].content);
         if (allocate != nullptr && move(allocate->buffer, loop->body))
           loop->body.erase(loop->body.begin() + static_cast<std::ptrdiff_t>(n));
       }
       run(loop->body);
+      around_.pop_back();
     }
   }
 
@@ -161,7 +163,8 @@ class OutputStorage {
     return true;
   }
 
-  /// The number n if `index` takes each of the values 0 to n - 1 and no other.
+  /// The number n if `index` takes each of the values 0 to n - 1 and no other between two allocations: the loops around
+  /// them do not move it.
   [[nodiscard]] std::optional<std::int64_t> covered(const IndexExpr& index) const {
     if (index.constant() != 0) return std::nullopt;
     std::vector<IndexExpr::Term> terms(index.terms().begin(), index.terms().end());
@@ -170,6 +173,7 @@ class OutputStorage {
     for (const IndexExpr::Term& term : terms) {
       if (term.kind != IndexExpr::Kind::Variable || term.coefficient < 1 || term.coefficient > count)
         return std::nullopt;
+      if (std::find(around_.begin(), around_.end(), term.var) != around_.end()) return std::nullopt;
       count += term.coefficient * (nest_.variables[term.var].extent - 1);
     }
     return count;
@@ -177,6 +181,7 @@ class OutputStorage {
 
   loops::LoopNest& nest_;
   const Target& target_;
+  std::vector<loops::Var> around_;  // variables of the loops around the present body
 };
 
 }  // namespace tunewright::codegen::detail

@@ -13,6 +13,7 @@ namespace tunewright {
 /// most the share `rounding` of itself, such as 0.07 * 100, is that number.
 [[nodiscard]] inline std::size_t scaled_count(double factor, std::size_t count, double rounding = 1e-12) noexcept {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  if (count == 0) return 0;  // infinity times 0 is no number
   const double product = factor * static_cast<double>(count);
   const double scaled = std::ceil(product - std::min(product * rounding, 0.5));  // never one less than a whole number
   return scaled < static_cast<double>(most) ? static_cast<std::size_t>(scaled) : most;

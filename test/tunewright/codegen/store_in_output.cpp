@@ -98,6 +98,19 @@ TEST_CASE("rows of all lengths, in vectors that do not divide them, stay within 
   }
 }
 
+TEST_CASE("temporaries stay where each tile of the result computes all of them again") {
+  for (const std::int64_t columns : {30, 32}) {
+    for (const bool parallel : {false, true}) {
+      ScheduleBuilder s(program::operators::softmax_graph({.rows = 3, .columns = columns}));
+      const auto last = s.stage("softmax");
+      const auto tile = s.split(last, 1, {8})[0];
+      for (const char* name : {"softmax_sum", "softmax_exp", "softmax_max"}) s.compute_at(s.stage(name), last, tile);
+      if (parallel) s.parallel(last, tile);
+      CHECK_FALSE(moves(loops::lower(s.schedule())));
+    }
+  }
+}
+
 /// t = 2 x, computed at the `at`-th loop of y = `result`(t, i, j), whose axes are split by `rows` and `columns`.
 template <class Result>
 loops::LoopNest elementwise(std::int64_t rows, std::int64_t columns, std::size_t at, const Result& result,

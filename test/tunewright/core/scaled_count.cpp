@@ -11,6 +11,8 @@ using tunewright::scaled_count;
 TEST_CASE("a multiple of a count is rounded up") {
   CHECK(scaled_count(0.15, 8) == 2);
   CHECK(scaled_count(2, 8) == 16);
+  CHECK(scaled_count(std::numeric_limits<double>::infinity(), 0) == 0);
+  CHECK(scaled_count(std::numeric_limits<double>::infinity(), 1) == std::numeric_limits<std::size_t>::max());
   CHECK(scaled_count(0, 8) == 0);
   CHECK(scaled_count(1e300, 0) == 0);
 }

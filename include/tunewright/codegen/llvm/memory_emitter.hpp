@@ -19,7 +19,7 @@
 namespace tunewright::codegen::llvm_backend {
 
 /// The condition of loads: one common to all lanes and one per lane. If it fails, no memory is accessed and the value
-/// is zero.
+/// is zero. An element that all lanes share is loaded for all if the condition holds in one of them.
 struct Mask {
   llvm::Value* uniform = nullptr;
   llvm::Value* lanes = nullptr;
@@ -259,8 +259,9 @@ class MemoryEmitter {
     llvm::Type* type = numbers_.memory_type(nest_.buffers[id].type);
     llvm::Type* wide = vector_of(type, context_.lanes);
     if (at.uniform()) {
-      // A known mask has an active lane; otherwise nothing would be emitted.
-      const bool known = mask.lanes == nullptr || llvm::isa<llvm::Constant>(mask.lanes);
+      const auto* decided = llvm::dyn_cast_or_null<llvm::Constant>(mask.lanes);
+      if (decided != nullptr && decided->isNullValue()) return llvm::Constant::getNullValue(type);
+      const bool known = mask.lanes == nullptr || decided != nullptr;
       llvm::Value* any = known ? mask.uniform : values_.both(mask.uniform, builder_.CreateOrReduce(mask.lanes));
       if (any == nullptr) return plain_load(id, at);
       return builder_.CreateAlignedLoad(type, builder_.CreateSelect(any, address(id, at), zeros()), alignment(id));
