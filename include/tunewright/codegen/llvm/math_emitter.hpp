@@ -13,8 +13,9 @@
 /// Elementary functions as LLVM IR, for scalars and vectors of any number of lanes.
 ///
 /// Float: range reduction and polynomials that were fitted at Chebyshev nodes for this library; the largest observed
-/// error over the float range is below 2 units in the last place, of erf below 2.5. Infinities and NaNs are as in C; exp is zero where
-/// the exact result is smaller than any normal number. Double: functions of the C library, one lane at a time.
+/// error over the float range is below 2 units in the last place, of erf below 2.5. Infinities and NaNs are as in C;
+/// exp is zero where the exact result is smaller than any normal number. Double: functions of the C library, one lane
+/// at a time.
 namespace tunewright::codegen::llvm_backend {
 
 class MathEmitter {
