@@ -514,13 +514,7 @@ TEST_CASE("a copy whose condition reads what it copies asks for each element") {
   });
   program::operators::matmul(*graph, masked, graph->input("B", {32, 16}));
   ScheduleBuilder s(graph);
-  const auto c = s.stage("matmul"), local = s.cache_write(c);
-  const auto i = s.split(c, 0, {4, 2}), j = s.split(c, 1, {4, 4});
-  s.reorder(c, {i[0], j[0], i[1], j[1], i[2], j[2]});
-  s.bind(c, s.fuse(c, {i[0], j[0]}), LoopKind::BlockX);
-  const auto threads = s.fuse(c, {i[1], j[1]});
-  s.bind(c, threads, LoopKind::ThreadX);
-  s.compute_at(local, c, threads);
+  const auto local = test::register_tiles_of_threads(s, "matmul", 4);
   const auto k = s.split(local, 2, {8});
   s.reorder(local, {k[0], k[1], 0, 1});
   const auto shared = s.cache_write(s.stage("masked"), schedule::Scope::Shared);

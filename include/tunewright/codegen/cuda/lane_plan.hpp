@@ -70,32 +70,17 @@ class LanePlanner {
     return is_multiple(offset, plan_.lanes, plan_.var);
   }
 
-  /// Plans the loads of a body. One that occurs several times in it, and not always, is left to the lanes: the
-  /// conditions of one place would decide for all.
-  template <class IsPrivate>
-  void collect_loads(const program::Expr& body, const IsPrivate& is_private) {
-    collect(*body, is_private);
-    std::erase_if(plan_.loads, [&](const LanePlan::VectorLoad& load) {
-      std::size_t places = 0;
-      program::visit(body, [&](const program::ExprNode& node) { places += &node == load.node ? 1U : 0U; });
-      return !load.conditions.empty() && places > 1;
-    });
-  }
-
- private:
   template <class IsPrivate>
   void collect(const program::ExprNode& node, const IsPrivate& is_private) {
     using program::Op;
     if (node.op == Op::Load) {
       const loops::BufferId id = nest_.buffer_of.at(node.tensor);
       if (id == loops::LoopNest::no_buffer || is_private(id)) return;
-      const auto known =
-          std::find_if(plan_.loads.begin(), plan_.loads.end(), [&](const auto& l) { return l.node == &node; });
-      if (known != plan_.loads.end()) {
-        if (conditions_.empty()) known->conditions.clear();
-        return;
-      }
-      if (max_lanes(cuda_type(node.type)) < plan_.lanes) return;
+      const bool known =
+          std::any_of(plan_.loads.begin(), plan_.loads.end(), [&](const auto& l) { return l.node == &node; });
+      if (known || max_lanes(cuda_type(node.type)) < plan_.lanes) return;
+      // The conditions of one place would decide for all of them.
+      if (!conditions_.empty() && places(node) > 1) return;
       if (is_consecutive(load_offset(nest_, *plan_.statement, node))) plan_.loads.push_back({&node, conditions_});
       return;
     }
@@ -117,6 +102,14 @@ class LanePlanner {
     }
   }
 
+ private:
+  /// How often the body has a node.
+  [[nodiscard]] std::size_t places(const program::ExprNode& node) const {
+    std::size_t count = 0;
+    program::visit(plan_.statement->op->body,
+                   [&](const program::ExprNode& other) { count += &other == &node ? 1U : 0U; });
+    return count;
+  }
   /// Whether a comparison has the same result in all lanes, because vectors and the bound start at multiples of the
   /// vector length.
   [[nodiscard]] bool is_between_vectors(const program::ExprNode& node) const {
@@ -178,7 +171,7 @@ template <class IsPrivate>
     plan.loads.clear();
     plan.stores = statement->kind != loops::Statement::Kind::Update && !is_private(statement->target) &&
                   planner.is_consecutive(store_offset(nest, *statement));
-    if (statement->kind != loops::Statement::Kind::Initialise) planner.collect_loads(statement->op->body, is_private);
+    if (statement->kind != loops::Statement::Kind::Initialise) planner.collect(*statement->op->body, is_private);
     if (!plan.stores && plan.loads.empty()) continue;
     if (statement->asynchronous && !copies_whole_vectors(plan)) continue;
     plan.is_copy = plan.stores && statement->kind == loops::Statement::Kind::Assign &&
