@@ -3,6 +3,7 @@ import os
 import re
 
 from conan import ConanFile
+from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load, rmdir, save
@@ -53,13 +54,6 @@ class TunewrightConan(ConanFile):
     def _wanted(self):
         return [component for component in COMPONENTS if self.options.get_safe(f"with_{component}")]
 
-    def configure(self):
-        # A component brings along what it builds on.
-        for component in reversed(COMPONENTS):
-            if self.options.get_safe(f"with_{component}"):
-                for other in COMPONENTS[component][2]:
-                    setattr(self.options, f"with_{other}", True)
-
     def layout(self):
         cmake_layout(self)
 
@@ -72,6 +66,11 @@ class TunewrightConan(ConanFile):
 
     def validate(self):
         check_min_cppstd(self, 20)
+        for component in self._wanted():
+            for other in COMPONENTS[component][2]:
+                if other not in self._wanted():
+                    raise ConanInvalidConfiguration(
+                        f"component {component} builds on {other}: set with_{other}=True, or with_{component}=False")
 
     def build_requirements(self):
         self.tool_requires("cmake/[>=3.24 <4]")

@@ -12,7 +12,8 @@
 // peak of float32 of the instruction set, measured in the same run), gflops, tuning_seconds (measuring once more
 // included), trials, failed; where memory bounds, fraction_of_bandwidth (bytes of inputs and outputs a second / those
 // of copying and triad over as many bytes, or of summing them where less than a tenth is written, measured in the same
-// run). The last benchmark, summary, has their geometric mean, the number below 1, and the weakest five.
+// run; not of kernels with less than 4096 bytes a thread). The last benchmark, summary, has their geometric mean, the
+// number below 1, and the weakest five.
 //
 // With --serve=KERNEL there are no libraries: that kernel of the suite is tuned, "ready" is written with counters of
 // the search, and for every line on standard input the time of one call in seconds is written as a line to standard

@@ -162,9 +162,9 @@ void add_onednn_layers(benchmark::State& state, const Tuned& tuned) {
   state.counters["ratio_vs_onednn_layers"] = onednn_s / tuned_s;
 }
 
-/// The exported network in turns with the tuned one.
-void add_exported(benchmark::State& state, Tuned& tuned, const std::string& folder) {
-  const bench::ExportedNetworkLibrary exported(tuned.network, tuned.values, folder);
+/// The exported network in turns with the tuned one, whose helpers keep to `processors` too.
+void add_exported(benchmark::State& state, Tuned& tuned, std::span<const int> processors, const std::string& folder) {
+  const bench::ExportedNetworkLibrary exported(tuned.network, tuned.values, processors, folder);
   // The first call wakes the threads of a team.
   const auto tuned_s = [&] { return tuned.network.execute(), seconds_of([&] { tuned.network.execute(); }); };
   const auto exported_s = [&] { return exported.run(), seconds_of([&] { exported.run(); }); };
@@ -185,8 +185,9 @@ void tune_and_run(benchmark::State& state, const bench::KnownNetwork& model, con
   try {
     const networks::Network network = model.build();
     Tuned tuned = tune(network, options);
-    add_onednn_layers(state, tuned);  // whose threads may use all processors
-    const bench::KeptToProcessor kept(host_processors().front());
+    add_onednn_layers(state, tuned);                        // whose threads may use all processors
+    const std::vector<int> processors = host_processors();  // which is one alone once the caller keeps to it
+    const bench::KeptToProcessor kept(processors.front());
     std::vector<double> seconds;
     double total = 0;
     for (auto _ : state) {
@@ -209,7 +210,8 @@ void tune_and_run(benchmark::State& state, const bench::KnownNetwork& model, con
     state.counters["trials"] = static_cast<double>(tuned.status.trials);
     state.counters["failed"] = static_cast<double>(tuned.status.failed());
     state.counters["tasks"] = static_cast<double>(found.tasks);
-    if (!options.export_folder.empty()) add_exported(state, tuned, options.export_folder + "/" + network.name);
+    if (!options.export_folder.empty())
+      add_exported(state, tuned, processors, options.export_folder + "/" + network.name);
   } catch (const std::exception& error) {
     state.SkipWithError(error.what());
   }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -177,8 +178,21 @@ inline std::string to_line(const IndexEntry& entry) {
 }
 
 /// Writes a line of index.jsonl for each of `tasks` that something was measured of, and returns these. Lines of other
-/// tasks, which were collected before, are kept.
+/// tasks, which were collected before, are kept, and so are networks that a task was collected for before, and that
+/// none of `tasks` is of.
 inline std::vector<IndexEntry> write_index(const std::filesystem::path& folder, std::span<const CollectedTask> tasks) {
+  const std::filesystem::path written = folder / "index.jsonl";
+  std::vector<std::string> before;
+  std::map<std::string, Occurrences> networks_before;  // of the journals
+  std::ifstream old_file(written);
+  for (std::string line; std::getline(old_file, line); before.push_back(line)) {
+    const std::optional<IndexedJournal> journal = indexed_journal_if_any(line);
+    if (journal) networks_before[journal->file] = journal->networks;
+  }
+  std::set<std::string> networks_now;
+  for (const CollectedTask& task : tasks)
+    for (const auto& [network, times] : task.networks) networks_now.insert(network);
+
   std::vector<IndexEntry> index;
   std::string text;
   std::set<std::string> fresh;  // lines up to the name of the journal
@@ -186,16 +200,16 @@ inline std::vector<IndexEntry> write_index(const std::filesystem::path& folder, 
   for (const CollectedTask& task : tasks) {
     IndexEntry entry = index_entry(folder, task);
     if (entry.programs == 0) continue;
+    for (const auto& [network, times] : networks_before[entry.file])
+      if (!networks_now.contains(network)) entry.task.networks.emplace(network, times);
     const std::string line = to_line(entry);
     fresh.insert(name_in(line));
     text += line;
     index.push_back(std::move(entry));
   }
-  const std::filesystem::path written = folder / "index.jsonl";
-  std::ifstream before(written);
   std::string kept;
-  for (std::string line; std::getline(before, line);)
-    if (fresh.count(name_in(line)) == 0) kept += line + '\n';
+  for (const std::string& line : before)
+    if (!fresh.contains(name_in(line))) kept += line + '\n';
   // Processes that share the folder may do so at a time; readers find one of their files whole.
   data::ReplacedFile file(written.string());
   file.stream() << kept << text;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -42,6 +43,15 @@ inline IndexedJournal indexed_journal(std::string_view line) {
   scanner.expect_end();
   if (journal.file.empty() || journal.networks.empty()) scanner.fail("expected a file and its networks");
   return journal;
+}
+
+/// The same, and nothing for a line that is none: of an index that a killed program, or somebody, left half written.
+inline std::optional<IndexedJournal> indexed_journal_if_any(std::string_view line) {
+  try {
+    return indexed_journal(line);
+  } catch (const FormatError&) {
+    return std::nullopt;
+  }
 }
 
 /// The networks of the journals of a collection, by file. Throws `std::runtime_error` for a folder without an index,

@@ -109,7 +109,8 @@ def main():
                 try:
                     works &= compare(network, exporter, options.folder or folder, options)
                 except Exception as error:  # one exporter may fail on a network that the other writes
-                    print(f"{network} {exporter} not exported: {str(error).splitlines()[0]}", flush=True)
+                    first_line = next(iter(str(error).splitlines()), repr(error))  # some errors have no text
+                    print(f"{network} {exporter} not exported: {first_line}", flush=True)
                     works = False
     sys.exit(0 if works else 1)
 

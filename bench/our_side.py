@@ -2,10 +2,10 @@
 """What the programs that compare ours with others share: arguments that are checked, our side when it takes turns, and
 quartiles of ratios."""
 
+import contextlib
 import os
 import statistics
 import subprocess
-import sys
 import time
 
 
@@ -41,26 +41,31 @@ def turn_of(run, warm_ups, inferences):
 
 
 class Served:
-    """A program of ours that is asked for times line by line; `found` has the counters of its search."""
+    """A program of ours that is asked for times line by line; `found` has the counters of its search. A RuntimeError
+    says that it ended too early, so that who compares several goes on with the next."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ready = self.process.stdout.readline().split()
         if ready[:1] != ["ready"]:
-            sys.exit(f"{' '.join(command)} did not get ready")
+            self.process.kill()
+            self.process.wait()
+            raise RuntimeError(f"{' '.join(command)} did not get ready")
         self.found = {name: float(value) for name, value in (counter.split("=") for counter in ready[1:])}
 
     def seconds(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # there will be no answer
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            sys.exit(f"{' '.join(self.process.args)} ended before its last turn")
+            raise RuntimeError(f"{' '.join(self.process.args)} ended before its last turn")
         return float(line)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # of a question that nobody took
+            self.process.stdin.close()
         self.process.wait()

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernel_cases.hpp"
+#include "measured_bandwidth.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/loops/lower.hpp"
@@ -67,7 +68,7 @@ struct Comparison {
   std::optional<double> ratio;      ///< library time / tuned time, median over the rounds
   double peak = 0;                  ///< FMA operations a second of the target, the highest measured between the rounds
   double bytes = 0;                 ///< read and written at least, each element once
-  std::optional<double> bandwidth;  ///< bytes a second over as many bytes, where the kernel is bound by memory
+  std::optional<double> bandwidth;  ///< bytes a second over as many bytes, where memory bounds, as `bandwidth_of`
   std::vector<std::pair<std::string, std::string>> library_faults;  ///< libraries that failed, and how
 };
 
@@ -142,14 +143,12 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
   std::vector<codegen::Kernel> finalists{kernels[*tuned]};
   if (library) finalists.push_back(kernels[best.size() + *library]);
   std::vector<double> tuned_s, library_s;
-  double bandwidth = 0;
+  std::optional<double> bandwidth;
   const auto bytes = static_cast<std::uint64_t>(program::bytes(*kernel_case.graph));
   const measurers::Traffic traffic = detail::traffic_of(*kernel_case.graph);
   for (unsigned block = 0; block < blocks; ++block) {
     peak = std::max(peak, highest_peak(task.target));
-    if (kernel_case.memory_bound)
-      bandwidth = std::max(bandwidth, measurers::stream_bytes_per_second(
-                                          task.target, bytes, {.seconds_per_repeat = 0.005, .repeats = 3}, traffic));
+    if (kernel_case.memory_bound) bandwidth = std::max(bandwidth, bandwidth_of(task.target, bytes, traffic));
     const std::vector<Outcome> outcomes = measurer.measure_interleaved(task, finalists, rounds);
     append(tuned_s, outcomes[0]);
     if (library) append(library_s, outcomes[1]);
@@ -157,10 +156,8 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
   if (library) result.ratio = median_ratio(library_s, tuned_s);
   result.tuned_s = stats::median(std::move(tuned_s));
   result.peak = peak;
-  if (kernel_case.memory_bound) {
-    result.bandwidth = bandwidth;
-    result.bytes = static_cast<double>(bytes);
-  }
+  result.bandwidth = bandwidth;
+  result.bytes = static_cast<double>(bytes);
   if (library) {
     result.library = kernel_case.libraries[*library].library;
     result.library_s = stats::median(std::move(library_s));

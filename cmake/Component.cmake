@@ -204,7 +204,7 @@ function(tunewright_install)
   install(TARGETS tunewright_mixed
     FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/tunewright-config.cmake.in"
-    "${PROJECT_BINARY_DIR}/tunewright-config.cmake" INSTALL_DESTINATION "${destination}")
+    "${PROJECT_BINARY_DIR}/tunewright-config.cmake" INSTALL_DESTINATION "${destination}" PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/tunewright-config-version.cmake"
     COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
   install(FILES "${PROJECT_BINARY_DIR}/tunewright-config.cmake"
@@ -212,4 +212,6 @@ function(tunewright_install)
   install(FILES "${PROJECT_SOURCE_DIR}/cmake/Dependencies.cmake" DESTINATION "${destination}"
     RENAME tunewright-dependencies.cmake)
   install(FILES "${PROJECT_SOURCE_DIR}/cmake/Compiled.cmake" DESTINATION "${destination}" RENAME tunewright-compiled.cmake)
+  # A component of its own: packages have places of theirs for licences.
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/tunewright" COMPONENT licence)
 endfunction()

@@ -78,7 +78,11 @@ macro(tunewright_find_library component)
     set(tunewright_${component}_library ${benchmark_FOUND})
   elseif("${component}" STREQUAL "onnx")
     # Its package file differs from distribution to distribution; its classes need the Protobuf they were made with.
-    find_package(Protobuf 3.12 QUIET)
+    # Newer ones tell in their package file what they are linked with, and count versions in another way.
+    find_package(Protobuf CONFIG QUIET)
+    if(NOT Protobuf_FOUND)
+      find_package(Protobuf 3.12 QUIET)
+    endif()
     find_path(TUNEWRIGHT_ONNX_INCLUDE_DIR onnx/onnx_pb.h)
     find_library(TUNEWRIGHT_ONNX_LIBRARY onnx_proto)
     mark_as_advanced(TUNEWRIGHT_ONNX_INCLUDE_DIR TUNEWRIGHT_ONNX_LIBRARY)

@@ -218,7 +218,9 @@ int export_as(const std::string& format, const std::string& path, const std::str
     else
       write_npz(out, records);
   });
-  std::printf("%s: %zu records, %zu bad lines left out\n", output.c_str(), records.size(), bad);
+  // A pipe takes what was exported and nothing else.
+  std::FILE* told = std::filesystem::is_regular_file(output) ? stdout : stderr;
+  std::fprintf(told, "%s: %zu records, %zu bad lines left out\n", output.c_str(), records.size(), bad);
   return 0;
 }
 
@@ -235,6 +237,7 @@ std::optional<std::uint64_t> take_task(std::vector<std::string>& words) {
     }
     if (!joined && words[w] != option) throw UsageError("'" + words[w] + "' is not an option; see --help");
     if (words[0] != "best" && words[0] != "export") throw UsageError("'" + words[0] + "' takes no " + option);
+    if (task) throw UsageError(option + " is given twice; give one task");
     if (!joined && w + 1 == words.size()) throw UsageError(option + " wants the hash of a task, as 'list' prints it");
     try {
       task = from_hex(joined ? words[w].substr(option.size() + 1) : words[w + 1], option);

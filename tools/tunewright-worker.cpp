@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures kernels that a tuner on another machine sends through standard input: see measurers::Remote.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -61,13 +60,8 @@ int main(int argc, char** argv) {
       options.task_limit_bytes = static_cast<std::size_t>(*mib) << 20;
     }
   }
-  // Neither what a kernel prints nor what it reads must be part of the conversation: it gets no descriptor of it.
-  const int in = ::dup(STDIN_FILENO), out = ::dup(STDOUT_FILENO), nothing = ::open("/dev/null", O_RDONLY);
-  if (in < 0 || out < 0 || nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-    return fail("standard input, standard output or standard error is closed");
-  ::close(nothing);
   try {
-    return measurers::remote::serve(in, out, options);
+    return measurers::remote::serve(STDIN_FILENO, STDOUT_FILENO, options);
   } catch (const std::exception& error) {
     return fail(error.what());
   }

@@ -23,6 +23,11 @@ namespace tunewright::study {
 /// Who has each task, by its name in the dataset.
 using NetworksOfTasks = std::map<std::string, bench::Occurrences>;
 
+/// Adds who has a task on one more target, which may have been collected for other networks than those before it.
+inline void add_networks(NetworksOfTasks& networks, const std::string& task, const bench::Occurrences& of_target) {
+  networks[task].insert(of_target.begin(), of_target.end());
+}
+
 /// Whose programs teach the model that meets a network on a target.
 enum class Teachers : std::uint8_t {
   OtherNetworks,  ///< tasks that the network does not have, on the same target

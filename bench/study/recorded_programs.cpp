@@ -125,7 +125,7 @@ RecordedPrograms collected_programs(const std::filesystem::path& folder, const S
   for (std::size_t group = 0; group < groups.size(); ++group) {
     const Task& task = all.tasks[group];
     const std::size_t first = groups[group].front();
-    programs.networks[all.dataset.tasks[all.dataset.task[first]].name] = networks_of(task, folder, index);
+    add_networks(programs.networks, all.dataset.tasks[all.dataset.task[first]].name, networks_of(task, folder, index));
     all.dataset.targets[all.dataset.target[first]] = bench::folder_name(task.target);
     std::vector<std::size_t> described;
     for (const std::size_t i : groups[group])

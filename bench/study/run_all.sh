@@ -67,21 +67,29 @@ for name in $unfinished; do
   [ "$share" -ge 1 ] || share=1
   echo "[$((all - left + 1)) of $all] $name: $used of $minutes minutes used, at most $share for this" >&2
   left=$((left - 1))
-  # Searches stop, and say what they found, when they are interrupted; other studies begin no run after --minutes.
+  json=$out/$name.json
+  # What an earlier run wrote says nothing of this one.
+  [ ! -s "$json" ] || mv "$json" "$json.before"
+  # No run begins after --minutes. Searches that are under way stop, and say what they found, when they are interrupted.
   # shellcheck disable=SC2046
   # Of a study that ends properly after the signal, the status is its own. It stays in the foreground, so that Ctrl-C
   # reaches it, and only the study is signalled: a second signal would kill it.
   if timeout --foreground --preserve-status --signal=INT --kill-after=600 $((share * 60 + 30)) "$build/$name" "--data=$data" "--out=$out/$name" \
-    "--benchmark_out=$out/$name.json" --benchmark_out_format=json "--minutes=$share" $(options_of "$name") "$@"; then
-    if [ ! -s "$out/$name.json" ]; then
+    "--benchmark_out=$json" --benchmark_out_format=json "--minutes=$share" $(options_of "$name") "$@"; then
+    if [ ! -s "$json" ]; then
       echo "$name: left out" >&2
-    elif grep -q '"error_occurred": true' "$out/$name.json"; then
+    elif grep -q '"error_occurred": true' "$json"; then
       echo "$name: stopped; the same command goes on" >&2
     else
       echo "$*" > "$out/$name.done"
     fi
   else
     failed="$failed $name"
+  fi
+  if [ -s "$json" ]; then
+    rm -f "$json.before"
+  elif [ -s "$json.before" ]; then
+    mv "$json.before" "$json"
   fi
 done
 

@@ -229,16 +229,18 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(
-      argc, argv,
-      {.name = "pruning", .seeds = 5, .folders = {"roller-tvm-logs"}, .options = {"records=120", "min_records=48"}},
-      [](const study::Study& study) {
-        const study::Options& options = study.options();
-        for (const std::uint64_t seed : options.all_seeds()) {
-          for (const char* half : {"choose", "judge"})
-            for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
-              add_all({half, "gpu", split}, seed, options);
-          add_all({"judge", "x86", "within_task"}, seed, options);
-        }
-      });
+  return study::run(argc, argv,
+                    {.name = "pruning",
+                     .seeds = 5,
+                     .folders = {"roller-tvm-logs", "bennu-ansor"},
+                     .options = {"records=120", "min_records=48"}},
+                    [](const study::Study& study) {
+                      const study::Options& options = study.options();
+                      for (const std::uint64_t seed : options.all_seeds()) {
+                        for (const char* half : {"choose", "judge"})
+                          for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
+                            add_all({half, "gpu", split}, seed, options);
+                        add_all({"judge", "x86", "within_task"}, seed, options);
+                      }
+                    });
 }

@@ -315,8 +315,7 @@ void add_single(const study::Options& options, const std::vector<Recipe>& recipe
       const auto found = [=, names = names](const std::string& name) {
         study::TaskCounters all;
         for (const std::string& source : names) {
-          const auto run =
-              study::find_run(study::finished_runs(options.out), name, source, seed, conditions_of(options));
+          const auto run = study::find_run(study::finished_runs(options), name, source, seed, conditions_of(options));
           // OUT would keep the mean of those that a filter left, or that did not fail.
           if (!run) throw std::runtime_error("'" + source + "' has no result; run all data sets for their mean");
           for (const auto& [counter, tasks] : run->counters) all[counter].insert(tasks.begin(), tasks.end());

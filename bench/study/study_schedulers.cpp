@@ -116,7 +116,9 @@ template <class Recipe>
 class Schedulers {
  public:
   Schedulers(std::vector<SearchedNetwork> networks, Settings settings, study::Options options)
-      : networks_(std::move(networks)), settings_(settings), options_(std::move(options)) {}
+      : networks_(std::move(networks)), settings_(settings), options_(std::move(options)) {
+    static_cast<void>(study::finished_runs(options_));  // nothing is printed of a folder that is refused
+  }
 
   [[nodiscard]] const std::vector<SearchedNetwork>& networks() const { return networks_; }
 
@@ -142,7 +144,7 @@ class Schedulers {
   void print() const {
     std::map<std::string, std::map<std::string, std::map<std::uint64_t, double>>>
         fractions;  // scheduler, network, seed
-    for (const study::FinishedRun& run : study::finished_runs(options_.out).all()) {
+    for (const study::FinishedRun& run : study::finished_runs(options_).all()) {
       if (names_.contains(run.subject) && run.conditions == study::conditions_of(options_))
         fractions[run.subject][run.data][run.seed] = run.counters.at("fraction").at(run.data);
     }

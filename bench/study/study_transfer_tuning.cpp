@@ -39,8 +39,10 @@
 
 #include "../known_networks.hpp"
 #include "chosen_machine.hpp"
+#include "clock_of.hpp"
 #include "search_curve.hpp"
 #include "task_results.hpp"
+#include "tunewright/core/clock.hpp"
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/progress.hpp"
@@ -93,7 +95,7 @@ class TransferStudy {
   /// The geometric mean over networks and seeds of all finished runs by these options.
   void print() const {
     std::map<std::string, std::map<std::uint64_t, double>> of_network;
-    for (const study::FinishedRun& run : study::finished_runs(options_.out).all()) {
+    for (const study::FinishedRun& run : study::finished_runs(options_).all()) {
       if (run.subject == subject && run.conditions == study::conditions_of(options_))
         of_network[run.data][run.seed] = run.counters.at("share").at(run.data);
     }
@@ -125,7 +127,7 @@ class TransferStudy {
   template <class Recipe>
   Parts<Recipe> parts(std::uint64_t seed) const {
     Parts<Recipe> parts{.measurer = measurer_, .seed = seed, .threads = settings_.target.threads};
-    if constexpr (requires { measurer_.clock; }) parts.clock = measurer_.clock;
+    parts.clock = bench::clock_of(measurer_);
     return parts;
   }
 
@@ -170,7 +172,8 @@ class TransferStudy {
   /// The counters of a transfer to `network`.
   std::map<std::string, double> compare(const std::string& network, std::uint64_t seed) {
     const std::vector<WeightedTask> tasks = tasks_of(network);
-    const auto begin = std::chrono::steady_clock::now();
+    const Clock clock = bench::clock_of(measurer_);  // that of the searches
+    const Seconds begin = clock();
     const Schedules untuned = networks::default_schedules(tasks);
     std::vector<Seconds> untuned_s;  // [tasks]
     for (std::size_t t = 0; t < tasks.size(); ++t)
@@ -198,7 +201,7 @@ class TransferStudy {
         tuner.run(tasks, {.trials = Budget::unlimited, .batch = settings_.batch}, Progress{}, study::StopsOnRequest{});
     if (run.stop == Stop::Requested) throw study::Stopped();
     // Choosing the other network is part of it: its promise weighs what is untuned.
-    const Seconds elapsed = std::chrono::steady_clock::now() - begin;
+    const Seconds elapsed = clock() - begin;
 
     const data::ScheduleStore searched = store(network, seed);
     const Space space;

@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/clock.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
 #include "tunewright/study/shared_lines.hpp"
@@ -100,12 +99,14 @@ inline std::string conditions_of(const Options& options) {
          options.conditions();
 }
 
-/// The runs of `OUT`. Lines that are none are told.
-inline SharedLines<FinishedRun>& finished_runs(const std::filesystem::path& out) {
-  static std::map<std::filesystem::path, SharedLines<FinishedRun>> all;
-  const auto known = all.find(out);
+/// The study's runs of `OUT`. Lines that are none are told. Throws `std::runtime_error` for a folder that cannot be
+/// used, and for one with results of another study: subjects and data of two may have the same names.
+inline SharedLines<FinishedRun>& finished_runs(const Options& options) {
+  static std::map<std::pair<std::filesystem::path, std::string>, SharedLines<FinishedRun>> all;
+  const std::pair key(options.out, options.study);
+  const auto known = all.find(key);
   if (known != all.end()) return known->second;
-  auto& lines = all.emplace(out, SharedLines<FinishedRun>(out, "tasks", "tasks", 1, 1)).first->second;
+  auto& lines = all.emplace(key, SharedLines<FinishedRun>(options.out, "tasks", options.study, 1, 1)).first->second;
   for (const auto& [file, bad] : lines.bad())
     std::fprintf(stderr, "%s:%zu is left out: %s\n", file.c_str(), bad.number, bad.reason.c_str());
   return lines;
@@ -138,30 +139,24 @@ inline void check_part(const std::string& option, const std::string& part, const
   throw std::invalid_argument("--" + option + "=" + part + ": no name has that part; there are " + all);
 }
 
-/// Whether the study has had the minutes that `--minutes=N` gives it, if any.
-inline bool out_of_time(const Options& options) {
-  static const double start_s = steady_seconds()().count();
-  const std::size_t minutes = options.number("minutes", 0);
-  return minutes != 0 && steady_seconds()().count() - start_s > 60.0 * static_cast<double>(minutes);
-}
-
 /// Registers (subject, data, seed) as `add` does. `measure(state)` returns what is known of each task; means over tasks
 /// become counters. A run that `OUT` has, by the same options, is not made again; `--minutes=N` lets none begin later.
+/// Throws as `finished_runs`, before any run is made.
 template <class F>
 void add_of_tasks(const Options& options, const std::string& subject, const std::string& data, std::uint64_t seed,
                   F measure) {
-  static_cast<void>(out_of_time(options));  // time begins to count
+  static_cast<void>(finished_runs(options));
   add(subject, data, seed,
       [options, subject, data, seed, conditions = conditions_of(options),
        measure = std::move(measure)](benchmark::State& state) {
-        SharedLines<FinishedRun>& runs = finished_runs(options.out);
+        SharedLines<FinishedRun>& runs = finished_runs(options);
         if (const auto known = find_run(runs, subject, data, seed, conditions)) {
           for (const auto& [name, value] : known->figures) state.counters[name] = value;
           for (const auto& [counter, tasks] : known->counters) state.counters[counter] = mean(tasks);
           return;
         }
-        if (out_of_time(options)) {
-          state.SkipWithError("out of time; start it again to go on");
+        if (options.is_out_of_time()) {
+          state.SkipWithError(out_of_time);
           return;
         }
         FinishedRun run{.subject = subject, .data = data, .seed = seed, .conditions = conditions};

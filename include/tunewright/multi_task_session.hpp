@@ -92,8 +92,9 @@ class MultiTaskSession {
     return is_exhausted_[task] ? Stop::Exhausted : Stop::Patience;
   }
 
-  /// Returns at most `n` new candidates of a task. Throws as `Session::ask` does, and `std::logic_error` for a
-  /// scheduler that chooses a finished task or none.
+  /// Returns at most `n` new candidates of a task. Throws as `Session::ask` does, but once there are trials, a task
+  /// whose space has no configuration is finished without any; and `std::logic_error` for a scheduler that chooses a
+  /// finished task or none.
   [[nodiscard]] Batch ask(std::size_t n) {
     std::size_t rounds = 0, finished = 0;
     for (const schedulers::TaskState& one : tasks_) {
@@ -104,7 +105,7 @@ class MultiTaskSession {
       Rng rng = Rng(parts_.seed).split(scheduler_stream).split(rounds);
       const std::size_t task = scheduler_.next(std::span<const schedulers::TaskState>(tasks_), rng);
       schedulers::check_next(task, tasks_);
-      Batch batch{task, sessions_[task].ask(n)};
+      Batch batch{task, trials() == 0 ? sessions_[task].ask(n) : sessions_[task].try_ask(n)};
       if (!batch.empty()) return batch;
       tasks_[task].finished = true;
       is_exhausted_[task] = true;

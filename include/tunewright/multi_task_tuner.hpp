@@ -112,6 +112,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
     };
     turn_to(0);
     status.network = status_of(session.tasks());
+    read_clock();
     (observers::start(observers, std::as_const(status)), ...);
 
     std::optional<Stop> stop;

@@ -87,6 +87,13 @@ class Session {
   /// leaves the sampler no choice; `std::logic_error` for a policy that breaks its contract: an explorer that proposes
   /// what is measured, or the same twice, a featurizer that leaves programs out, a sampler that chooses none.
   [[nodiscard]] Batch ask(std::size_t n) {
+    Batch batch = try_ask(n);
+    if (batch.empty() && history_.size() == 0) refuse_empty_space(state_.task, state_.rejected);
+    return batch;
+  }
+
+  /// The same, but returns none of a space that never had any.
+  [[nodiscard]] Batch try_ask(std::size_t n) {
     check_asked(n);
     if constexpr (BoundedExplorer<typename Recipe::explorer> && !IndifferentSampler<typename Recipe::sampler>)
       explorers::check_choice(explorer_.pool_bound(n), n);
@@ -102,9 +109,7 @@ class Session {
     std::vector<Config> pool;  // [P]
     if (guided) pool = explore(n, excluded, rng.split(explore_stream), rng.split(select_stream));
     if (pool.size() < n) draw_into(pool, n, excluded, rng.split(draw_stream));
-    if (pool.empty() && batch.empty() && history_.size() == 0) {
-      refuse_empty_space(state_.task, state_.rejected);
-    }
+    if (pool.empty() && batch.empty()) return batch;
     const std::vector<std::uint64_t> keys = keys_of(pool);                  // [P]
     std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));  // [B]
     std::vector<float> score(pool.size());                                  // [P]
@@ -373,19 +378,19 @@ class Session {
     constexpr std::size_t few = 64, many = 4096;
     KeySet known = joined(excluded, keys_of(pool));
     // The first pass draws no more than is wanted, because most spaces give little that the filter rejects. The others
-    // draw more, and twice as many after each barren one: the share that the filter keeps may be far below 1 / n.
+    // draw more, and twice as many after each barren one: the share that is new and that the filter keeps may be far
+    // below 1 / n.
     std::size_t least = 0;
     unsigned barren = 0;
     for (std::uint64_t pass = 0; barren < max_barren && pool.size() < n; ++pass) {
       auto drawn = spaces::draw(parts_.space, state_.task, std::max(n - pool.size(), least), known, parts_.threads,
                                 rng.split(pass));
-      const bool has_new = !drawn.empty();
       for (const Config& config : drawn) known.insert(parts_.space.key(config));
       const std::size_t before = pool.size();
       for (Config& config : keep(std::move(drawn)))
         if (pool.size() < n) pool.push_back(std::move(config));
       barren = pool.size() > before ? 0 : barren + 1;
-      if (has_new) least = std::clamp(barren > 0 ? 2 * least : least, few, many);
+      least = std::clamp(barren > 0 ? 2 * least : least, few, many);
     }
   }
 

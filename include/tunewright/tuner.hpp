@@ -85,6 +85,7 @@ struct Tuner : CheckedParts<Recipe>::type {
       for (const Trial<Config>& trial : history.trials()) status.count(trial.outcome);
       status.recalled = history.size();
     }
+    read_clock();
     (observers::start(observers, std::as_const(status)), ...);
 
     std::optional<Stop> stop;

@@ -120,6 +120,20 @@ TEST_CASE("the index counts programs, faults and seconds, and tells spread and r
   CHECK(bench::write_index(folder, std::vector{collected, missing}).size() == 2);
   CHECK(lines() == 2);
 
+  // One for other networks leaves those that it is not of, and counts its own anew.
+  const auto networks = [&] { return bench::read_index(folder).at(entry.file); };
+  CHECK(bench::write_index(folder, std::vector{bench::CollectedTask{task, {{"c", 2}}}}).front().task.networks ==
+        bench::Occurrences{{"a", 1}, {"b", 3}, {"c", 2}});
+  CHECK(networks() == bench::Occurrences{{"a", 1}, {"b", 3}, {"c", 2}});
+  CHECK(bench::write_index(
+            folder, std::vector{bench::CollectedTask{task, {{"a", 5}}}, bench::CollectedTask{missing.task, {{"b", 1}}}})
+            .size() == 2);
+  CHECK(networks() == bench::Occurrences{{"a", 5}, {"c", 2}});
+  // Half a line has no networks.
+  std::ofstream(folder / "index.jsonl") << "{\"file\": \"" << entry.file << "\", \"networks\": {\"d\"\n";
+  CHECK(bench::write_index(folder, std::vector{collected}).size() == 1);
+  CHECK(networks() == bench::Occurrences{{"a", 1}, {"b", 3}});
+
   CHECK(bench::draw_records(files.measured, 10, Rng(1)).size() == 3);
   CHECK(bench::draw_records(files.measured, 2, Rng(1)) == bench::draw_records(files.measured, 2, Rng(1)));
 }

@@ -46,6 +46,14 @@ TEST_CASE("a network on a target is tested on, and others teach: other networks,
   CHECK(split(Teachers::Both).train == Indices{2});
 }
 
+TEST_CASE("a task that other networks have on another target has the networks of both") {
+  study::NetworksOfTasks networks;
+  study::add_networks(networks, "a", {{"n", 1}, {"m", 2}});
+  study::add_networks(networks, "a", {{"o", 3}, {"n", 1}});
+  study::add_networks(networks, "b", {{"m", 4}});
+  CHECK(networks == study::NetworksOfTasks{{"a", {{"m", 2}, {"n", 1}, {"o", 3}}}, {"b", {{"m", 4}}}});
+}
+
 TEST_CASE("an empty side of a split is refused") {
   data::Dataset data = small_collection();
   const auto split = [&](const char* network, const char* target, Teachers teachers) {

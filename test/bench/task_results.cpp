@@ -58,6 +58,21 @@ TEST_CASE("a run that was made before becomes the last line about itself, behind
   CHECK(last.all().back().figures.at("n") == 0);
 }
 
+TEST_CASE("runs of another study, which may have the same subjects and data, are not taken for the study's own") {
+  const support::TemporaryFolder folder;
+  study::Options options;
+  options.out = folder.path();
+  options.study = "pruning";
+  study::finished_runs(options).add({.subject = "A", .data = "d", .seed = 1, .conditions = "tasks=0"});
+  options.study = "models";
+  CHECK_THROWS_WITH_AS(static_cast<void>(study::finished_runs(options)),
+                       doctest::Contains("belongs to study 'pruning', not to 'models'"), std::runtime_error);
+  CHECK_THROWS_AS(study::add_of_tasks(options, "A", "d", 1, [](auto&) { return study::TaskCounters{}; }),
+                  std::runtime_error);
+  options.study = "pruning";
+  CHECK(study::find_run(study::finished_runs(options), "A", "d", 1, "tasks=0"));
+}
+
 TEST_CASE("a run depends on the options that have no default or another value, and not on what was chosen to run") {
   CHECK(conditions({"--size=100"}) == "tasks=0 threads=0 size=100");
   CHECK(conditions({"--tasks=3", "--threads=2", "--records=8"}) == "tasks=3 threads=2 records=8");

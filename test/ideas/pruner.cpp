@@ -80,7 +80,7 @@ LabelledPrograms without_movements(const LabelledPrograms& programs) {
   return statements;
 }
 
-/// Accuracy of the network on 48 other programs of each of four products, taught 48 of each.
+/// Accuracy of the network on 192 other programs of each of four products, taught 96 of each.
 double accuracy(const LabelledPrograms& taught, const LabelledPrograms& judged, std::uint64_t seed) {
   models::PatternAware network = small_network(seed);
   network.fit(taught.x, taught.y, taught.group);
@@ -91,10 +91,10 @@ TEST_CASE("Pruner's network ranks programs better with rows of data movements th
   const std::vector<Task> products = test::other_products();
   test::PairedSeeds accuracies;
   for (std::uint64_t seed = test::first_seed; seed < test::first_seed + 20; ++seed) {
-    const auto programs = [&](std::uint64_t stream) {
-      return test::random_programs(std::span(products).first(4), 48, 2 * seed + stream, Rows{});
+    const auto programs = [&](std::uint64_t stream, std::size_t count) {
+      return test::random_programs(std::span(products).first(4), count, 2 * seed + stream, Rows{});
     };
-    const LabelledPrograms taught = programs(0), judged = programs(1);
+    const LabelledPrograms taught = programs(0, 96), judged = programs(1, 192);
     accuracies.idea.push_back(accuracy(taught, judged, seed));
     accuracies.ablation.push_back(accuracy(without_movements(taught), without_movements(judged), seed));
   }

@@ -110,6 +110,30 @@ TEST_CASE("a task whose space is used up, and one that finds nothing better, are
   CHECK(session.ask(4).empty());
 }
 
+TEST_CASE("a task without any configuration is refused before anything is measured, and finished after that") {
+  struct NoneForB : toy::Space {
+    std::optional<toy::Tiles> sample(const Task& task, Rng& rng) const {
+      return task.name == "b" ? std::nullopt : toy::Space::sample(task, rng);
+    }
+  };
+  struct Recipe : recipes::Random<NoneForB, toy::Measurer> {};
+  Parts<Recipe> parts;
+  schedulers::RoundRobin scheduler;
+  MultiTaskSession<Recipe, schedulers::RoundRobin> session(parts, scheduler, abc);
+  auto batch = session.ask(4);
+  CHECK(batch.task == 0);
+  session.tell(batch, measured(batch));
+  batch = session.ask(4);
+  CHECK(batch.task == 2);
+  session.tell(batch, measured(batch));
+  CHECK(session.stop(1) == Stop::Exhausted);
+  CHECK(session.ask(4).task == 0);
+
+  Parts<Recipe> others;
+  MultiTaskSession<Recipe, schedulers::RoundRobin> first(others, scheduler, std::vector{abc[1], abc[0]});
+  CHECK_THROWS_WITH_AS((void)first.ask(4), doctest::Contains("'b'"), std::invalid_argument);
+}
+
 TEST_CASE("records of all tasks are taken over in any order, and the model learns from them at once") {
   struct Recipe : toy::Evolution {
     using adaptation = CountedRefit;

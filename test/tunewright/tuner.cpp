@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <vector>
@@ -97,6 +98,20 @@ TEST_CASE("a space that is used up ends the run") {
   CHECK(run.history.size() == 5);
 }
 
+TEST_CASE("the last configurations of a space are found") {
+  struct Hidden : toy::Space {  // all but one are drawn 2048 times as often
+    std::optional<toy::Tiles> sample(const Task&, Rng& rng) const {
+      const auto drawn = rng.below(4097);
+      return drawn == 4096 ? toy::best : toy::Tiles{static_cast<int>(drawn % 2), 0, 0, 0};
+    }
+  };
+  struct Recipe : recipes::Random<Hidden, toy::Measurer> {};
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    Tuner<Recipe> tuner{{.seed = seed}};
+    CHECK(tuner.run(toy::task(), {.trials = 100, .batch = 3}).history.size() == 3);
+  }
+}
+
 TEST_CASE("a space of which the filter keeps a few in a thousand is searched, whatever the size of a batch") {
   for (const std::size_t batch : {1U, 4U}) {
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
@@ -173,6 +188,18 @@ TEST_CASE("time ends a run after a few measurements more, by the clock given") {
   CHECK(run.history.size() == 28);  // eight at a time where a quarter of the time left allows no more
   CHECK(run.status.elapsed == Seconds(28));
   CHECK(run.status.rounds == 3);
+
+  // What is told of earlier trials takes its time, too.
+  struct SlowJournal {
+    VirtualClock clock;
+    std::vector<Record> recall(const Task&) const {
+      clock.advance(Seconds(30));
+      return {};
+    }
+  };
+  const auto late = tuner.run(toy::task(), {.trials = 1000, .batch = 10, .time = Seconds(25)}, SlowJournal{clock});
+  CHECK(late.stop == Stop::Time);
+  CHECK(late.history.size() == 0);
 
   // What is measured is the beginning of what is measured without a limit, and batches are cut only at the end.
   Tuner<Recipe> unlimited{{.measurer = {clock}, .clock = clock}};
@@ -325,6 +352,27 @@ TEST_CASE("finalists are measured once more and come back in their new order") {
   CHECK(after[0].candidate.key == before[2].candidate.key);
   CHECK(after[0].cost_s() == 1.0);
   CHECK(after[2].candidate.key == run.best()->candidate.key);
+
+  struct Impossible : toy::Measurer {
+    std::size_t missing = 0;
+    std::vector<Outcome> confirm(const Task&, std::span<const toy::Program> programs) {
+      std::vector<Outcome> outcomes(programs.size() - missing);
+      for (std::size_t i = 0; i < outcomes.size(); ++i)
+        outcomes[i].result = Timing{.repeats = {}, .median = Seconds(i == 0 ? std::nan("") : static_cast<double>(i))};
+      return outcomes;
+    }
+  };
+  struct Careless : recipes::Random<toy::Space, Impossible> {};
+  Tuner<Careless> careless;
+  const auto found = careless.run(toy::task(), {.trials = 50, .batch = 25});
+  const auto fastest = found.history.fastest_trials(3);
+  const auto sorted = careless.confirm(toy::task(), found, 3);
+  CHECK(sorted[0].candidate.key == fastest[1].candidate.key);
+  CHECK(sorted[2].candidate.key == fastest[0].candidate.key);
+  REQUIRE(sorted[2].outcome.failure() != nullptr);
+  CHECK(sorted[2].outcome.failure()->fault == Fault::Unknown);
+  careless.measurer.missing = 1;
+  CHECK_THROWS_AS((void)careless.confirm(toy::task(), found, 3), std::logic_error);
 
   Task other = toy::task();
   other.name = "other";

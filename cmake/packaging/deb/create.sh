@@ -13,19 +13,22 @@ if [ "${1:-}" = --no-test ]; then
 fi
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 mkdir -p "${1:-$source/build/deb}"
-build=$(cd "${1:-$source/build/deb}" && pwd)
+folder=$(cd "${1:-$source/build/deb}" && pwd)
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
 
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTUNEWRIGHT_BUILD_TESTS=OFF \
   -DTUNEWRIGHT_BUILD_EXAMPLES=OFF -DTUNEWRIGHT_BUILD_BENCH=OFF -DTUNEWRIGHT_BUILD_TOOLS=OFF -DTUNEWRIGHT_INSTALL=ON \
   >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
-rm -f "$build"/*.deb
 (cd "$build" && cpack -G DEB >cpack.log) || { cat "$build/cpack.log" >&2; exit 1; }
 package=$(ls "$build"/*.deb)
+rm -f "$folder"/libtunewright-dev_*_all.deb
+mv "$package" "$folder"
+package=$folder/${package##*/}
 echo "$package, $(stat --format=%s "$package") bytes"
 [ "$test" = no ] && exit 0
 
 root=$build/root
-rm -rf "$root"
 mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates"
 touch "$root/var/lib/dpkg/status"
 in_root=(dpkg --root="$root" --force-not-root --force-depends --log=/dev/null)

@@ -93,13 +93,17 @@ enum class ElementTypes : std::uint8_t { OfC, ByName };
 
 [[nodiscard]] std::string c_header(const Kernel& kernel, const std::string& symbol, std::string_view remark);
 
+/// What a generated header exports as `symbol`, such as "a kernel", which its guard tells; empty for other texts.
+[[nodiscard]] std::string_view kind_of_export(std::string_view text, const std::string& symbol);
+
 /// The names that a generated text of C declares for `symbol`: that name and those that begin with it and _.
 [[nodiscard]] std::set<std::string> declared_names(std::string_view text, std::string_view symbol);
 
 /// Throws `std::invalid_argument` if `text`, the header and any C code of what is exported as `symbol`, and that of
 /// another export in `directory` declare one name: no program could have both. So do a kernel `dense` with a buffer
 /// `relu` and a kernel `dense_relu`, or a network `net`, whose kernels are `net_kernel0` and so on, and a kernel
-/// `net_kernel0`. The message names both.
+/// `net_kernel0`. The message names both. Throws it as well if `<symbol>.h` is there and of another kind of export,
+/// whose files would be left without their header; one of the same kind may be written anew.
 void check_names(const std::filesystem::path& directory, const std::string& symbol, std::string_view text);
 
 /// Creates the folder if necessary. Throws `std::runtime_error` if it cannot be made or the file not be written.
@@ -111,8 +115,8 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 /// identifier. The header declares the kernel, documents its buffers, and defines a runtime that executes parallel
 /// loops serially and a packing function for each packed constant; it refuses to compile for another family of
 /// processors than the kernel's. `remark` is added to the header's first line. Throws `std::invalid_argument` for a
-/// kernel without an object file, and if another export in `directory` declares a name that this one does,
-/// `std::runtime_error` for a path that cannot be written.
+/// kernel without an object file, and if another export in `directory` declares a name that this one does, or is of a
+/// network or a program for GPUs under this name, `std::runtime_error` for a path that cannot be written.
 ExportedKernel export_kernel(const Kernel& kernel, std::string_view name, const std::filesystem::path& directory,
                              std::string_view remark = {});
 
@@ -396,8 +400,26 @@ TUNEWRIGHT_INLINE std::set<std::string> declared_names(std::string_view text, st
   return names;
 }
 
+TUNEWRIGHT_INLINE std::string_view kind_of_export(std::string_view text, const std::string& symbol) {
+  static constexpr std::pair<std::string_view, std::string_view> kinds[] = {
+      {"KERNEL", "a kernel"}, {"NETWORK", "a network"}, {"LAUNCHER", "a program for GPUs"}};
+  for (const auto& [mark, kind] : kinds)
+    if (text.find("\n#ifndef TUNEWRIGHT_" + std::string(mark) + "_" + symbol + "_H\n") != std::string_view::npos)
+      return kind;
+  return {};
+}
+
 TUNEWRIGHT_INLINE void check_names(const std::filesystem::path& directory, const std::string& symbol,
                                    std::string_view text) {
+  const std::filesystem::path own = directory / (symbol + ".h");
+  const std::string_view kind = kind_of_export(text, symbol);
+  if (const std::string_view before = kind_of_export(read_file(own).value_or(""), symbol);
+      !before.empty() && before != kind) {
+    throw std::invalid_argument("'" + own.string() + "' is the header of " + std::string(before) + " '" + symbol +
+                                "', which the export of " + std::string(kind) +
+                                " of that name would replace; export one of them under another name, or into another "
+                                "folder");
+  }
   const std::set<std::string> names = declared_names(text, symbol);
   std::set<std::string> others;  // every symbol of which one of `names` can be
   for (const std::string& name : names)

@@ -113,6 +113,12 @@ template <class Table, class Matches>
                              [&](const ComputeCapability& row) { return row.version == version; });
 }
 
+static_assert(detail::first_where(compute_capabilities,
+                                  [](const ComputeCapability& row) {
+                                    return row.l1_bytes < row.shared_memory_per_multiprocessor_bytes;
+                                  }) == nullptr,
+              "L1 includes shared memory");
+
 /// A listed GPU as a target. Throws `std::invalid_argument` with all names.
 [[nodiscard]] Target gpu_target(std::string_view name);
 

@@ -40,7 +40,7 @@ namespace host {
 /// "32K", "36608K", "2M", "64" in bytes; zero for anything else.
 [[nodiscard]] std::uint64_t size_in_bytes(std::string_view text);
 
-/// "0-2,8" as 0, 1, 2, 8. Stops at the first character that it cannot read.
+/// "0-2,8" as 0, 1, 2, 8. Stops at the first part that is neither a number nor a range.
 [[nodiscard]] std::vector<int> processor_list(std::string_view text);
 
 /// The same from a user: empty unless all of `text` is such a list, of processors that a `cpu_set_t` holds: below 1024.
@@ -52,8 +52,9 @@ namespace host {
 /// Value of the first line "key : value" of /proc/cpuinfo with that key.
 [[nodiscard]] std::string cpuinfo_value(std::string_view cpuinfo, std::string_view key);
 
-/// The newest instruction set whose parts are all among `flags`, as listed in /proc/cpuinfo. The system omits flags
-/// whose registers it does not save, so listed ones are usable. Empty without SSE4.2.
+/// The newest instruction set whose parts are all among `flags`, as listed in /proc/cpuinfo. Code for AVX2 may use all
+/// that the first processors with it had: conversions of 16-bit floats, instructions for bits, loads that swap bytes.
+/// The system omits flags whose registers it does not save, so listed ones are usable. Empty without SSE4.2.
 [[nodiscard]] std::optional<Isa> isa_of_flags(std::string_view flags);
 
 /// `Target::vector_datapath_bytes` of an x86-64 processor, from its maker, family and model in /proc/cpuinfo. AMD has
@@ -144,14 +145,11 @@ TUNEWRIGHT_INLINE std::optional<std::uint64_t> number(std::string_view text) {
 
 TUNEWRIGHT_INLINE std::uint64_t size_in_bytes(std::string_view text) {
   text = trimmed(text);
-  const std::uint64_t value = number(text).value_or(0);
-  if (text.empty()) return 0;
-  switch (text.back()) {
-    case 'K': return value << 10;
-    case 'M': return value << 20;
-    case 'G': return value << 30;
-    default: return value;
-  }
+  const std::size_t unit = std::min(text.find_first_of("KMG"), text.size());
+  const auto value = whole_number(text.substr(0, unit));
+  if (!value || unit + 1 < text.size()) return 0;
+  if (unit == text.size()) return *value;
+  return *value << (text[unit] == 'K' ? 10 : text[unit] == 'M' ? 20 : 30);
 }
 
 TUNEWRIGHT_INLINE std::vector<int> processor_list(std::string_view text) {
@@ -160,11 +158,10 @@ TUNEWRIGHT_INLINE std::vector<int> processor_list(std::string_view text) {
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), part.size() + 1));
-    const auto first = number(part);
-    if (!first || *first > 1'000'000) break;
     const auto dash = part.find('-');
-    const auto last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
-    if (!last || *last > 1'000'000) break;
+    const auto first = whole_number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : whole_number(part.substr(dash + 1));
+    if (!first || !last || *last > 1'000'000) break;
     for (std::uint64_t p = *first; p <= *last; ++p) processors.push_back(static_cast<int>(p));
   }
   return processors;
@@ -210,7 +207,7 @@ TUNEWRIGHT_INLINE std::optional<Isa> isa_of_flags(std::string_view flags) {
     });
   };
   if (!has({"sse4_2"})) return std::nullopt;
-  if (!has({"avx2", "fma"})) return Isa::Sse42;
+  if (!has({"avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"})) return Isa::Sse42;
   return has({"avx512f", "avx512bw", "avx512dq", "avx512vl"}) ? Isa::Avx512 : Isa::Avx2;
 }
 

@@ -13,7 +13,8 @@ namespace tunewright {
 
 /// Observer that turns Ctrl-C into an orderly end: the first Ctrl-C lets the batch finish and the run return its
 /// results, the second one kills the process as usual. It is active while the object lives; one object at a time. After
-/// a Ctrl-C, later runs with the same object stop too.
+/// a Ctrl-C, later runs with the same object stop too. Where Ctrl-C is ignored, as by jobs that a shell script started
+/// in the background, it stays so.
 ///
 ///   Interrupt interrupt;
 ///   tuner.run(task, budget, journal, interrupt);
@@ -54,6 +55,7 @@ TUNEWRIGHT_INLINE Interrupt::Interrupt() {
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second signal meets the default action
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, &previous_);
+  if (previous_.sa_handler == SIG_IGN) ::sigaction(SIGINT, &previous_, nullptr);  // it is for other programs
 }
 
 TUNEWRIGHT_INLINE Interrupt::~Interrupt() {

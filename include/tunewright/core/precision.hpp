@@ -20,9 +20,9 @@ namespace tunewright {
          std::sqrt(static_cast<double>(timing.repeats.size()));
 }
 
-/// Whether two latencies differ by less than twice the standard error of their difference.
+/// Whether two latencies differ by no more than twice the standard error of their difference.
 [[nodiscard]] inline bool alike(const Timing& a, const Timing& b) {
-  return std::abs((a.median - b.median).count()) < 2 * std::hypot(standard_error_s(a), standard_error_s(b));
+  return std::abs((a.median - b.median).count()) <= 2 * std::hypot(standard_error_s(a), standard_error_s(b));
 }
 
 /// Whether measuring stopped because repeats or seconds were used up, not because the latency was precise.

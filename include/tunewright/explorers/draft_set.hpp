@@ -100,7 +100,8 @@ struct DraftSet {
       return {};
   }
 
-  /// The best that are wanted, none that is rejected or has a score of NaN: an explorer may return more, in any order.
+  /// The best that are wanted. An explorer may return more, in any order: then none that is rejected or has a score of
+  /// NaN. Of no more, the session leaves out what is rejected.
   template <class Config>
   [[nodiscard]] static std::vector<Config> best_of(std::vector<Config> found, const Guidance<Config>& guidance) {
     if (found.size() <= guidance.wanted) return found;

@@ -172,7 +172,8 @@ struct LearnedValidity {
     if (most_lost > 0) learn_threshold();
     fit(model, positions(valid.size()));
   }
-  void fit(M& taught, std::span<const std::size_t> programs) const {
+  void fit(M& taught, std::vector<std::size_t> programs) const {
+    std::erase_if(programs, [this](std::size_t p) { return x.program(p).empty(); });
     std::size_t successes = 0;
     for (const std::size_t p : programs) successes += valid[p] > 0 ? 1U : 0U;
     FeatureBatch rows(x.columns());

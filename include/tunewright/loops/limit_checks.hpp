@@ -86,6 +86,9 @@ class GpuLimitCheck {
   /// after unrolling; it is called only if no other limit is exceeded.
   template <class Statements>
   [[nodiscard]] std::string_view end_kernel(const Statements& statements) {
+    // Along x, a block has the threads that hold fragments together, whatever loops over them there are.
+    if (kernel_.accumulator_bytes > 0)
+      kernel_.block[0] = std::max(kernel_.block[0], kernel_.instructions.threads_together());
     for (std::size_t i = 0; i < 3; ++i) {
       if (kernel_.grid[i] > limits_.max_grid[i]) return "too many blocks";
       if (kernel_.block[i] > limits_.max_block[i]) return "too many threads";

@@ -120,6 +120,8 @@ class StatementProgram {
       const double b = arg(1);
       return function(a, b);
     };
+    // Functions of integers are computed in float64 and converted like casts.
+    const auto of_function = [&](double value) { return program::converted(value, ScalarType::Float64, e.type); };
     const auto truth = [](bool b) { return b ? 1.0 : 0.0; };
     double result = 0;
     switch (e.op) {
@@ -128,11 +130,11 @@ class StatementProgram {
       case Op::Load: return load(memory, loads_[e.args[0]]);
       case Op::Negate: result = -arg(0); break;
       case Op::Abs: result = std::fabs(arg(0)); break;
-      case Op::Exp: result = std::exp(arg(0)); break;
-      case Op::Log: result = std::log(arg(0)); break;
-      case Op::Sqrt: result = std::sqrt(arg(0)); break;
-      case Op::Tanh: result = std::tanh(arg(0)); break;
-      case Op::Erf: result = std::erf(arg(0)); break;
+      case Op::Exp: return of_function(std::exp(arg(0)));
+      case Op::Log: return of_function(std::log(arg(0)));
+      case Op::Sqrt: return of_function(std::sqrt(arg(0)));
+      case Op::Tanh: return of_function(std::tanh(arg(0)));
+      case Op::Erf: return of_function(std::erf(arg(0)));
       case Op::Cast: return program::converted(arg(0), e.source, e.type);
       case Op::Not: result = truth(arg(0) == 0); break;
       case Op::Add: result = of_operands(std::plus{}); break;

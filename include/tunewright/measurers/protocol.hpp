@@ -40,9 +40,10 @@ inline constexpr std::size_t evict_count = 3;
 ///              up, which tells how long an eviction takes
 ///   repeat     until (median absolute deviation) <= wanted_spread * median, at least `repeats_min` and at most
 ///              `repeats_max` repeats or `budget_seconds`; a series of all `repeats_max` whose spread is above
-///              `noisy_spread` is taken once more, and the less noisy one is kept. If a best latency is known, long
-///              calls end earlier: a checked call that is not within `nearly_best_factor` is the latency, and repeats
-///              end as soon as no call, including the checked one, was within `wanted_spread` of the best
+///              `noisy_spread` is taken once more, and the less noisy one is kept; one of fewer than `repeats_min`
+///              repeats is not. If a best latency is known, long calls end earlier: a checked call that is not within
+///              `nearly_best_factor` is the latency, and repeats end as soon as no call, including the checked one, was
+///              within `wanted_spread` of the best
 ///
 /// Paper:     Ansor, OSDI 2020, doi:10.5555/3488766.3488815 (time evaluator); TenSet (measuring again).
 /// Deviates:  medians where they take means. Stops when precise, which gives a tuner more trials per second. A kernel
@@ -55,20 +56,20 @@ inline constexpr std::size_t evict_count = 3;
 ///            `partial_call_seconds`, but at least one iteration of a parallel loop, for others. Evictions take about
 ///            50 us a MiB.
 struct Protocol {
-  unsigned warmup_calls = 1;           ///< in addition to the checked call; skipped if that is long
-  double min_repeat_seconds = 2e-3;    ///< minimum duration of a repeat
-  unsigned repeats_min = 5;            ///< at least 1
-  unsigned repeats_max = 12;           ///< at most `repeats_limit`
-  double wanted_spread = 0.02;         ///< share of the median
-  double noisy_spread = 0.1;           ///< share of the median above which a series is repeated
-  double budget_seconds = 0.15;        ///< for repeats; checked after each, so one repeat always completes
-  Evict evict = Evict::Nothing;        ///< before each timed call
-  double far_slower_factor = 4;        ///< times the best latency so far; infinity gives none up as far slower
-  double partial_call_seconds = 5e-3;  ///< longer calls are long; infinity times and checks whole calls of all kernels
-  double nearly_best_factor = 1.1;     ///< times the best latency so far
-  double cooldown_seconds = 0;         ///< pause before a series is repeated
-  double run_timeout_seconds = 10;     ///< wall-clock limit per candidate, for check and repeats together
-  double compile_timeout_seconds = 10;
+  unsigned warmup_calls = 1;            ///< in addition to the checked call; skipped if that is long
+  double min_repeat_seconds = 2e-3;     ///< minimum duration of a repeat
+  unsigned repeats_min = 5;             ///< at least 1
+  unsigned repeats_max = 12;            ///< at most `repeats_limit`
+  double wanted_spread = 0.02;          ///< share of the median
+  double noisy_spread = 0.1;            ///< share of the median above which a series is repeated
+  double budget_seconds = 0.15;         ///< for repeats; checked after each, so one repeat always completes
+  Evict evict = Evict::Nothing;         ///< before each timed call
+  double far_slower_factor = 4;         ///< times the best latency so far; infinity gives none up as far slower
+  double partial_call_seconds = 5e-3;   ///< longer calls are long; infinity times and checks whole calls of all kernels
+  double nearly_best_factor = 1.1;      ///< times the best latency so far
+  double cooldown_seconds = 0;          ///< pause before a series is repeated
+  double run_timeout_seconds = 10;      ///< wall-clock limit per candidate, for check and repeats together
+  double compile_timeout_seconds = 10;  ///< processor time per candidate, see `CompileTeam`
 
   static constexpr unsigned repeats_limit = 256;
   /// Number of repeats that must all be far slower than the best (`repeats_min` if that is fewer), so that a short

@@ -62,9 +62,9 @@ class Batch;
 /// If a worker is lost (killed, silent, or violating the protocol), it is started again, at most `max_restarts` times
 /// without a result in between, and gets the kernels whose results are missing. A kernel that crashes does not end the
 /// conversation: the worker's sandbox reports that as a result. A kernel that was being measured when two workers were
-/// lost is `Unknown` with the reason. Where none starts again, as while a machine reboots, the restarts that are left
-/// are spread over `connect_timeout_seconds`. A worker that comes back as another device is refused, because latencies
-/// of two devices must not be mixed.
+/// lost is `Unknown` with the reason; a loss between two batches counts against none. Where none starts again, as while
+/// a machine reboots, the restarts that are left are spread over `connect_timeout_seconds`. A worker that comes back as
+/// another device is refused, because latencies of two devices must not be mixed.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
 /// Units:       latencies are seconds per call; `Outcome::compile_time` is the time on one thread.
@@ -207,7 +207,8 @@ class Batch {
         sink_(sink),
         outcomes_(count),
         best_(measurer.state->best.try_emplace(best_key(task, measurer.protocol), Seconds(0)).first->second),
-        patience_(measurer.protocol.run_timeout_seconds + measurer.reply_grace_seconds) {}
+        patience_(measurer.protocol.run_timeout_seconds + measurer.reply_grace_seconds),
+        was_idle_(measurer.state->connection != nullptr) {}
 
   /// Makes a worker ready for the task unless one is.
   void prepare() {
@@ -219,6 +220,7 @@ class Batch {
         std::this_thread::sleep_for(Seconds(m_.connect_timeout_seconds / m_.max_restarts));
       } catch (const ConversationFailed& error) {
         const std::string lost = m_.lose(error);
+        was_idle_ = false;
         if (again) {
           throw std::runtime_error(lost + "; so was the one before it, also while it was given task '" + task_.name +
                                    "'; look after the machine");
@@ -264,6 +266,7 @@ class Batch {
       try {
         const Item& next = under_way_[sent_];
         worker_->send({next.number, next.kernel, m_.protocol, best_.count()}, patience_);
+        was_idle_ = false;
         ++sent_;
       } catch (const Disconnected& error) {
         // Results that it sent before are still there, and tell which kernel it had come to.
@@ -300,11 +303,13 @@ class Batch {
     finish(i, std::move(result.outcome.result));
   }
 
-  /// Ends the worker. It measured the first of the kernels under way, the others are not to blame.
+  /// Ends the worker. It measured the first of the kernels under way, the others are not to blame; nor is that one if
+  /// the worker of an earlier batch never got it.
   void lose(const ConversationFailed& reason) {
     const std::string lost = m_.lose(reason);
     worker_ = nullptr;
     sent_ = 0;
+    if (std::exchange(was_idle_, false)) return;
     Item& first = under_way_.front();
     if (!std::exchange(first.was_interrupted, true)) return;
     const std::size_t i = first.number;
@@ -327,6 +332,7 @@ class Batch {
   Conversation* worker_ = nullptr;  // ready for the task
   Seconds& best_;
   Seconds patience_;
+  bool was_idle_;  // whether the worker was there before this batch and has got nothing of it
 };
 
 }  // namespace remote

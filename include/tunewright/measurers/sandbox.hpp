@@ -41,8 +41,10 @@ namespace tunewright::measurers {
 /// | damages what its process answers        | `RunError`                                               |
 /// | vanishes without a message              | `Unknown`                                                |
 ///
-/// The worker is reused until one of these faults breaks it; then it is replaced. All kernels see the same inputs,
-/// because none can change them; outputs and workspace are poisoned before the checked call.
+/// The worker is reused until one of these faults breaks it; then it is replaced. So is one that ended between two
+/// kernels, as for want of memory; the kernel that it should have got next fails only if its replacement ends, too,
+/// before it gets it. All kernels see the same inputs, because none can change them; outputs and workspace are poisoned
+/// before the checked call.
 ///
 /// Construct it early, before the process has threads (see `sandbox::Zygote`); native kernels see the program's globals
 /// as they were then. Not thread-safe. Throws `std::runtime_error` or `std::system_error` if nothing can be measured.
@@ -100,17 +102,24 @@ class Sandbox {
   struct Answer {
     std::optional<Failure> failure;
     sandbox::Reply reply;
+    bool sent = true;  ///< false: the worker had ended before it got the request
   };
   struct Entry {
     std::optional<Failure> failure;
+    bool was_interrupted = false;
     std::uint32_t number = 0;
     std::uint32_t calls = 0;
     std::vector<double> repeats;
+
+    /// Notes a failure, if there is one. Only the second worker that did not get the request is the kernel's failure.
+    void note(const Answer& answer) {
+      if (answer.sent || std::exchange(was_interrupted, true)) failure = answer.failure;
+    }
   };
 
   [[nodiscard]] static std::span<const double> repeats_of(const sandbox::Reply& reply);
 
-  /// Sends a kernel with `request`.
+  /// Sends a kernel with `request`, to a new worker if there is none.
   [[nodiscard]] Answer run(const codegen::Kernel& kernel, const sandbox::Request& request);
 
   [[nodiscard]] Answer ask(const sandbox::Request& request, int fd);
@@ -177,7 +186,9 @@ TUNEWRIGHT_INLINE Outcome Sandbox::measure(const codegen::Kernel& kernel, const 
   request.kind = sandbox::Request::Kind::Measure;
   request.best_seconds = best.count();
   request.protocol = protocol;
-  const Answer answer = run(kernel, request);
+  Answer answer = run(kernel, request);
+  // A worker that ended while it was idle is no fault of this kernel.
+  if (!answer.sent) answer = run(kernel, request);
   if (answer.failure) {
     outcome.result = *answer.failure;
   } else {
@@ -211,17 +222,18 @@ TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<co
     if (round >= least_rounds && SteadyClock::now() - first_round >= enough) break;
     for (std::size_t turn = 0; turn < entries.size(); ++turn) {
       Entry& entry = entries[(turn + round) % entries.size()];
-      if (entry.failure) continue;
-      request.kernel = entry.number;
-      request.calls = entry.calls;
-      const Answer answer = ask(request, -1);
-      if (answer.failure) {
-        entry.failure = answer.failure;
+      while (!entry.failure) {
+        request.kernel = entry.number;
+        request.calls = entry.calls;
+        const Answer answer = ask(request, -1);
+        if (!answer.failure) {
+          entry.calls = answer.reply.calls;
+          entry.repeats.push_back(answer.reply.repeats[0]);
+          break;
+        }
+        entry.note(answer);
         keep(kernels, protocol, entries);
-        continue;
       }
-      entry.calls = answer.reply.calls;
-      entry.repeats.push_back(answer.reply.repeats[0]);
     }
   }
   request.kind = sandbox::Request::Kind::Drop;
@@ -263,15 +275,16 @@ TUNEWRIGHT_INLINE Sandbox::Answer Sandbox::run(const codegen::Kernel& kernel, co
     return {Failure{Fault::InvalidSchedule, objection}, {}};
   }
   start();
-  ++kernels_run_;
   sandbox::Writer writer;
   sandbox::put(writer, kernel);
   const sandbox::Descriptor contents = sandbox::share(writer.bytes());
-  return ask(request, contents.get());
+  const Answer answer = ask(request, contents.get());
+  if (answer.sent) ++kernels_run_;
+  return answer;
 }
 
 TUNEWRIGHT_INLINE Sandbox::Answer Sandbox::ask(const sandbox::Request& request, int fd) {
-  if (!sandbox::send_record(worker_->socket.get(), request, fd)) return {vanished(), {}};
+  if (!sandbox::send_record(worker_->socket.get(), request, fd)) return {vanished(), {}, false};
   Answer answer;
   const Seconds timeout(request.protocol.run_timeout_seconds);
   switch (sandbox::receive_record(worker_->socket.get(), answer.reply, nullptr, timeout)) {
@@ -362,7 +375,7 @@ TUNEWRIGHT_INLINE void Sandbox::keep(std::span<const codegen::Kernel> kernels, c
     for (std::size_t i = 0; i < kernels.size() && complete; ++i) {
       if (entries[i].failure) continue;
       const Answer answer = run(kernels[i], request);
-      entries[i].failure = answer.failure;
+      entries[i].note(answer);
       entries[i].number = number;
       if (!answer.failure) ++number;
       complete = worker_.has_value();  // a worker that died has lost the kernels before this one

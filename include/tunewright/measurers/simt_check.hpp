@@ -33,6 +33,7 @@ namespace tunewright::measurers {
 ///   check.latency = [machine = measurers::Simulated{}](const Task& task, const loops::LoopNest& nest) {
 ///     return machine.latency(nest, task.target);
 ///   };
+///   check.latency_identity = measurers::Simulated{}.identity();
 ///
 /// | what the program does                                  | outcome           |
 /// | ------------------------------------------------------ | ----------------- |
@@ -51,6 +52,7 @@ namespace tunewright::measurers {
 /// Determinism: a function of the programs and of `reference.seed`.
 struct SimtCheck {
   std::function<Seconds(const Task&, const loops::LoopNest&)> latency{};  ///< of a lowered program
+  std::string latency_identity{};  ///< names `latency` in journals, which compare only latencies of one name
   ReferenceData reference{};
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< limit of the cached data of tasks
   std::int64_t max_statements = 100'000'000;
@@ -60,7 +62,11 @@ struct SimtCheck {
   // Run-time state, shared by copies of a measurer.
   std::shared_ptr<TaskCache<TaskData>> tasks = std::make_shared<TaskCache<TaskData>>();
 
-  [[nodiscard]] std::string identity() const { return "simt check 1"; }
+  /// Tells latencies of one nanosecond, of a function without a name, and of each named function apart.
+  [[nodiscard]] std::string identity() const {
+    if (!latency) return "simt check 1";
+    return "simt check 1, latencies of " + (latency_identity.empty() ? "a function" : latency_identity);
+  }
 
   [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
                                              const OutcomeSink& sink = {}) const;

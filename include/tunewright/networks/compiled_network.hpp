@@ -22,7 +22,7 @@ namespace tunewright::networks {
 struct CompiledNetworkOptions {
   codegen::CompileOptions compile = {};
   unsigned compile_threads = 1;      ///< does not change the kernels
-  std::vector<int> processors = {};  ///< that helpers keep to, see `codegen::PinnedTeam`; none given: anywhere
+  std::vector<int> processors = {};  ///< that helpers, see `codegen::PinnedTeam`, and compiling threads keep to
 };
 
 /// A network on this machine's processors: one kernel per task, called in the order of the partition.
@@ -188,7 +188,7 @@ TUNEWRIGHT_INLINE CompiledNetwork::CompiledNetwork(const Network& network, const
                                                    const reference::Tensors& values,
                                                    const CompiledNetworkOptions& options) {
   std::vector<codegen::Kernel> kernels =
-      compile_kernels(network, partition, schedules, options.compile, options.compile_threads);
+      compile_kernels(network, partition, schedules, options.compile, options.compile_threads, options.processors);
   for (TensorId id = 0; id < network.graph->size(); ++id)
     if (network.graph->op(id).role == program::Role::Constant) check_array(network, id, values);
   state_ = std::make_shared<State>(network, partition, std::move(kernels), options.processors);

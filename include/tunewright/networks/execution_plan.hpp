@@ -54,7 +54,8 @@ struct ExecutionPlan {
 /// Inputs keep their memory during the whole inference, so that it can be repeated, and outputs to the end.
 ///
 /// Errors: `std::invalid_argument` for a partition of another network or of other outputs, for different numbers of
-///         kernels and tasks, and for a kernel whose buffers do not have the sizes of its task's tensors.
+///         kernels and tasks, and for a kernel whose buffers do not have the types, sizes and roles of its task's
+///         tensors.
 /// Cost: quadratic in the number of calls.
 /// Determinism: a function of the arguments.
 [[nodiscard]] ExecutionPlan plan_execution(const Network& network, const Partition& partition,
@@ -82,7 +83,7 @@ void pack_constant(const loops::Buffer& layout, const reference::Array& values, 
 
 namespace tunewright::networks::detail {
 
-/// Kernels of other tasks would read and write beyond their buffers.
+/// Kernels of other tasks would read and write beyond their buffers, or take activations for weights.
 TUNEWRIGHT_INLINE void check_kernels(const Network& network, const Partition& partition,
                                      std::span<const codegen::Kernel> kernels) {
   if (kernels.size() != partition.tasks.size() || kernels.empty()) {
@@ -90,18 +91,29 @@ TUNEWRIGHT_INLINE void check_kernels(const Network& network, const Partition& pa
                                 std::to_string(partition.tasks.size()) + " tasks of network '" + network.name +
                                 "'; give one a task, in the order of the partition");
   }
+  using loops::BufferRole;
   for (const TaskCall& call : partition.calls) {
+    const ComputeGraph& task = *partition.tasks[call.task].task.graph;
+    const auto role_of = [&](TensorId tensor) {  // Temporary for what a task keeps to itself
+      switch (task.op(tensor).role) {
+        case program::Role::Input: return BufferRole::Input;
+        case program::Role::Constant: return BufferRole::Constant;
+        case program::Role::Computed: break;
+      }
+      return call.tensors[tensor] == call.output ? BufferRole::Output : BufferRole::Temporary;
+    };
     for (const codegen::KernelBuffer& buffer : kernels[call.task].buffers) {
       const loops::Buffer& layout = buffer.layout;
-      if (layout.role == loops::BufferRole::Temporary) continue;
+      if (layout.role == BufferRole::Temporary) continue;
       if (layout.tensor < call.tensors.size()) {
         const program::Operator& op = network.graph->op(call.tensors[layout.tensor]);
         const std::int64_t elements = checked_elements(layout.shape, "buffer '" + layout.name + "'");
-        if (op.type == layout.type && op.elements() == elements) continue;
+        if (op.type == layout.type && op.elements() == elements && layout.role == role_of(layout.tensor)) continue;
       }
       throw std::invalid_argument("kernel " + std::to_string(call.task) + " of network '" + network.name +
                                   "' is not one of task '" + partition.tasks[call.task].task.name + "': its buffer '" +
-                                  layout.name + "' has another type or size; give kernels in the order of the tasks");
+                                  layout.name +
+                                  "' has another type, size or role; give kernels in the order of the tasks");
     }
   }
 }

@@ -46,7 +46,8 @@ struct Weights {
 /// the order of the shards.
 ///
 /// A mini-batch whose loss has no gradient (see `has_gradient`) is left out, and a head for which that holds in the
-/// whole lesson keeps its weights: optimisers would let them decay.
+/// whole lesson keeps its weights: optimisers would let them decay. So is one whose gradient is infinite or NaN, after
+/// which no weight would ever be a number again.
 ///
 /// A network N is a `LayeredNetwork` with `weights_of_head` and a `Trace`, which stores the state of one shard between
 ///   load(programs, trace)                                reads features
@@ -66,8 +67,8 @@ class Trainer {
   Trainer(const Network& network, const Training& training, float dropout, std::uint64_t seed, unsigned threads)
       : network_(network), training_(training), dropout_(dropout), rng_(seed), team_(threads) {}
 
-  /// Changes all `weights` outside the frozen layers. If no mini-batch has a gradient, returns false and changes
-  /// nothing.
+  /// Changes all `weights` outside the frozen layers. If no mini-batch has a gradient, or if it diverges (some weights
+  /// are infinite or NaN in the end), returns false and changes nothing.
   bool train(const Lesson<T>& lesson, std::span<const std::string> frozen, Weights<T>& weights) {
     const std::size_t n = lesson.programs.size();
     const auto pieces = pieces_of(network_.layout().without(frozen));
@@ -90,14 +91,26 @@ class Trainer {
         const Pass pass{true, dropout_, rng_.split(2 * step + 1)};
         ++step;
         if (!has_gradient(lesson, batch)) continue;
+        const Numbers<T> statistics = weights.statistics;
+        const double loss = gradient_of(lesson, batch, pass, weights);
+        const double norm = add_shards(pieces);
+        if (!std::isfinite(norm)) {
+          weights.statistics = statistics;
+          continue;
+        }
         stepped = true;
-        patience.batch(gradient_of(lesson, batch, pass, weights));
-        stepper.begin(rate, add_shards(pieces));
+        patience.batch(loss);
+        stepper.begin(rate, norm);
         team_.for_each(pieces.size(),
                        [&](std::size_t i, unsigned) { stepper.step(pieces[i], gradients_[0], weights.parameters); });
       }
       ever_stepped = ever_stepped || stepped;
       if (stepped && patience.epoch()) break;
+    }
+    if (!array(std::as_const(weights.parameters).data(), weights.parameters.size()).allFinite() ||
+        !array(std::as_const(weights.statistics).data(), weights.statistics.size()).allFinite()) {
+      weights = before;
+      return false;
     }
     put_back_what_stays(lesson, frozen, before, weights);
     return ever_stepped;
@@ -189,6 +202,8 @@ class Trainer {
       auto sum = array(gradients_[0].data() + first, count);
       for (std::size_t s = 1; s < shards_; ++s) sum += array(std::as_const(gradients_[s]).data() + first, count);
       squares_[i] = static_cast<double>(sum.square().sum());
+      // Squares of floats above 1.8e19 are infinite.
+      if (!std::isfinite(squares_[i])) squares_[i] = sum.template cast<double>().square().sum();
     });
     return std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
   }

@@ -75,7 +75,8 @@ inline constexpr std::size_t scalar_type_count = 9;
   }
 }
 
-/// Least and largest number of a type; infinite for floating-point types. Those of int64 are the nearest doubles.
+/// Least and largest number of a type; infinite for floating-point types. That of int64 is 2^63, the double nearest to
+/// its largest number, which is not one of them.
 [[nodiscard]] constexpr double lowest(ScalarType type) noexcept {
   switch (type) {
     case ScalarType::Bool:
@@ -92,14 +93,21 @@ inline constexpr std::size_t scalar_type_count = 9;
     case ScalarType::UInt8: return 255;
     case ScalarType::Int8: return 127;
     case ScalarType::Int32: return 0x1p31 - 1;
-    case ScalarType::Int64: return 0x1p63 - 1024;
+    case ScalarType::Int64: return 0x1p63;
     default: return std::numeric_limits<double>::infinity();
   }
 }
 
+/// A number of type int64 as it is stored: 2^63 stands for 2^63 - 1.
+[[nodiscard]] constexpr std::int64_t as_int64(double number) noexcept {
+  return number >= 0x1p63 ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(number);
+}
+
 /// Whether `value` is a number of the type: any is one of a floating-point type, of others integers that it holds.
 [[nodiscard]] inline bool is_number_of(double value, ScalarType type) noexcept {
-  return is_float(type) || (std::trunc(value) == value && value >= lowest(type) && value <= highest(type));
+  if (is_float(type)) return true;
+  const bool is_below = type == ScalarType::Int64 ? value < highest(type) : value <= highest(type);
+  return std::trunc(value) == value && value >= lowest(type) && is_below;
 }
 
 /// The result of an operation of type `type` whose exact result is `value`: floating-point types round to nearest, ties

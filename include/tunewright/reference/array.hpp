@@ -111,7 +111,10 @@ TUNEWRIGHT_INLINE void Array::set(std::size_t flat, double value) {
   }
   visit([flat, stored](const auto& elements) {
     using T = typename std::decay_t<decltype(elements)>::value_type;
-    elements[flat] = static_cast<T>(stored);
+    if constexpr (std::is_same_v<T, std::int64_t>)
+      elements[flat] = program::as_int64(stored);
+    else
+      elements[flat] = static_cast<T>(stored);
   });
 }
 

@@ -228,6 +228,11 @@ TUNEWRIGHT_INLINE void Machine::execute(const BodyProgram::Instruction& i, std::
   const auto each = [&](auto f) {
     for (std::size_t l = 0; l < count; ++l) out[l] = f(l);
   };
+  // Functions of integers are computed in float64 and converted like casts.
+  const auto each_function = [&](auto f) {
+    const bool is_whole = !is_float(i.type);
+    each([&](std::size_t l) { return is_whole ? program::converted(f(a[l]), ScalarType::Float64, i.type) : f(a[l]); });
+  };
   switch (i.op) {
     case Op::Constant: break;
     case Op::Index:
@@ -237,11 +242,11 @@ TUNEWRIGHT_INLINE void Machine::execute(const BodyProgram::Instruction& i, std::
     case Op::Load: load(i, axis, lane_axis, count); break;
     case Op::Negate: each([&](std::size_t l) { return -a[l]; }); break;
     case Op::Abs: each([&](std::size_t l) { return std::abs(a[l]); }); break;
-    case Op::Exp: each([&](std::size_t l) { return std::exp(a[l]); }); break;
-    case Op::Log: each([&](std::size_t l) { return std::log(a[l]); }); break;
-    case Op::Sqrt: each([&](std::size_t l) { return std::sqrt(a[l]); }); break;
-    case Op::Tanh: each([&](std::size_t l) { return std::tanh(a[l]); }); break;
-    case Op::Erf: each([&](std::size_t l) { return std::erf(a[l]); }); break;
+    case Op::Exp: each_function([](double x) { return std::exp(x); }); break;
+    case Op::Log: each_function([](double x) { return std::log(x); }); break;
+    case Op::Sqrt: each_function([](double x) { return std::sqrt(x); }); break;
+    case Op::Tanh: each_function([](double x) { return std::tanh(x); }); break;
+    case Op::Erf: each_function([](double x) { return std::erf(x); }); break;
     case Op::Cast: each([&](std::size_t l) { return program::converted(a[l], i.source, i.type); }); return;
     case Op::Not: each([&](std::size_t l) { return a[l] != 0 ? 0.0 : 1.0; }); return;
     case Op::Add: each([&](std::size_t l) { return a[l] + b[l]; }); break;

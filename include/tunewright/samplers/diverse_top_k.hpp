@@ -22,7 +22,8 @@ namespace tunewright::samplers {
 ///   F(S) = score_weight * sum over S of score + knob_weight * sum over knobs of |distinct values in S|
 ///   S grows from the pool's best `candidates_factor` * n by the largest gain of F, which comes within 1 - 1/e
 ///   of the largest F possible for scores that are not negative
-///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool
+///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool, as
+///   far as that goes: a pool that is considered as a whole has none
 ///
 /// The score weight of 0 is what AutoTVM's tuner uses: it picks for coverage alone among the best.
 ///

@@ -29,7 +29,8 @@ namespace tunewright::samplers {
 ///   value(p)  = Q(p) in a ping, score(p) in a pong; the `candidates_factor` * n best by it are considered
 ///   choose argmax  rank(p) + diversity_weight * (share of knobs that differ from the nearest labelled or chosen)
 ///   rank: 1 for the best value considered to 0 for the worst
-///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool
+///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool, as
+///   far as that goes: a pool that is considered as a whole has none
 ///
 /// It guides exploration as well: in a ping the explorer looks for large Q(p), in a pong for large scores.
 ///

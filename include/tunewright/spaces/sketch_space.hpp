@@ -63,6 +63,9 @@ struct Drawing {
 [[nodiscard]] std::optional<schedule::Schedule> mutate(const schedule::Schedule& candidate, const Target& target,
                                                        const Drawing& drawing, loops::ScheduleSummarizers& summarizers,
                                                        Rng& rng);
+/// Equal for schedules that lower to the same program. Those that must be lowered to tell have one for each list of
+/// steps.
+[[nodiscard]] std::uint64_t key(const schedule::Schedule& candidate, loops::ScheduleSummarizers& summarizers);
 [[nodiscard]] std::string_view why_infeasible(const schedule::Schedule& candidate, const Target& target,
                                               loops::ScheduleSummarizers& summarizers);
 [[nodiscard]] std::string_view why_infeasible(const loops::LoopNest& program, const Target& target);
@@ -120,7 +123,9 @@ struct SketchSpace {
   /// See SummarizingSpace.
   [[nodiscard]] loops::ScheduleSummarizers::Lease summarizer() const { return cache->summarizers.lease(); }
 
-  [[nodiscard]] std::uint64_t key(const config_type& config) const { return schedule::stable_hash(config.steps); }
+  [[nodiscard]] std::uint64_t key(const config_type& config) const {
+    return sketching::key(config, cache->summarizers);
+  }
   [[nodiscard]] std::string encode(const config_type& config) const { return sketching::encode(config); }
   [[nodiscard]] std::optional<config_type> decode(const Task& task, std::string_view text) const {
     return sketching::decode(task, text);
@@ -141,10 +146,12 @@ struct SketchSpace {
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/loops/limits.hpp"
+#include "tunewright/loops/program_hash.hpp"
 #include "tunewright/loops/schedule_summarizer.hpp"
 #include "tunewright/loops/summary_limits.hpp"
 #include "tunewright/schedule/json.hpp"
 #include "tunewright/spaces/decisions.hpp"
+#include "tunewright/spaces/decisions/unroll_limit.hpp"
 #include "tunewright/spaces/utilisation.hpp"
 
 namespace tunewright::spaces::sketching {
@@ -207,7 +214,10 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> draw(const std::vector<sched
     try {
       // Hardly any candidate makes up for threads that wait for each other; the last tries accept any utilisation.
       const double least = attempt + 4 < drawing.max_tries ? drawing.min_utilisation : 0;
-      if (is_acceptable(drawn, task.target, least, summarize(drawn))) return drawn;
+      const loops::NestSummary* summary = summarize(drawn);
+      if (!is_acceptable(drawn, task.target, least, summary)) continue;
+      if (summary != nullptr) decisions::lower_unroll_limits(drawn.steps, *summary, task.target);
+      return drawn;
     } catch (const schedule::ScheduleError&) {  // contradictory decisions; draws others
     }
   }
@@ -222,12 +232,21 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> mutate(const schedule::Sched
   if (!decisions::mutate_one(changed.steps, target, rng)) return std::nullopt;
   try {
     auto summarize = summarizers.lease();
-    const double used = utilisation_of(changed, target, summarize(changed));
+    const loops::NestSummary* summary = summarize(changed);
+    const double used = utilisation_of(changed, target, summary);
+    if (summary != nullptr) decisions::lower_unroll_limits(changed.steps, *summary, target);
+    if (changed.steps == candidate.steps) return std::nullopt;  // but for a limit that unrolls the same loops
     if (used >= drawing.min_utilisation) return changed;
     if (used >= utilisation_of(candidate, target, summarize(candidate))) return changed;
   } catch (const schedule::ScheduleError&) {  // contradictory decisions
   }
   return std::nullopt;
+}
+
+TUNEWRIGHT_INLINE std::uint64_t key(const schedule::Schedule& candidate, loops::ScheduleSummarizers& summarizers) {
+  auto summarize = summarizers.lease();
+  const loops::NestSummary* summary = summarize(candidate);
+  return summary != nullptr ? loops::program_hash(*summary) : schedule::stable_hash(candidate.steps);
 }
 
 TUNEWRIGHT_INLINE std::string_view why_infeasible(const schedule::Schedule& candidate, const Target& target,

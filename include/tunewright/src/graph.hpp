@@ -71,6 +71,7 @@
 #include "tunewright/loops/perfect_nest.hpp"
 #include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/print.hpp"
+#include "tunewright/loops/program_hash.hpp"
 #include "tunewright/loops/schedule_summarizer.hpp"
 #include "tunewright/loops/schedule_summarizers.hpp"
 #include "tunewright/loops/simt.hpp"
@@ -97,6 +98,7 @@
 #endif
 #if TUNEWRIGHT_DEFINES(spaces)
 #include "tunewright/spaces/decisions.hpp"
+#include "tunewright/spaces/decisions/unroll_limit.hpp"
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/spaces/refit.hpp"

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/clock.hpp"
+
 namespace tunewright::study {
 
 /// The defaults of a study, for options missing on the command line.
@@ -44,7 +46,7 @@ struct Plan {
 ///   --reference=A      the recipe that others are compared with, default the first one
 ///   --tasks=N          maximum number of tasks, if a study has more
 ///   --threads=N        threads of a search
-///   --minutes=N        studies that keep their results part by part begin no part later than that
+///   --minutes=N        no search, and no other part of a study whose results are kept part by part, begins later
 ///   --report           no search: tables and figures of finished searches
 ///   --name=value       the study's own
 struct Options {
@@ -60,6 +62,8 @@ struct Options {
   std::vector<std::string> known{};               ///< names in `Plan::options`; reading another is a `std::logic_error`
   std::map<std::string, std::string> defaults{};  ///< those that `Plan::options` states
   std::vector<std::string> choosing{};            ///< names in `Plan::choosing`
+  std::string study{};                            ///< `Plan::name`
+  Seconds began = steady_seconds()();             ///< when these were made: `--minutes` count from then
 
   /// The seeds of a recipe's searches of a problem.
   [[nodiscard]] std::vector<std::uint64_t> all_seeds() const {
@@ -101,6 +105,11 @@ struct Options {
   [[nodiscard]] unsigned few(const std::string& name, unsigned otherwise) const {
     const std::string* given = find_without_default(name);
     return given == nullptr ? otherwise : parse<unsigned>(name, *given);
+  }
+  /// Whether the study has had the minutes that `--minutes=N` gives it, if any.
+  [[nodiscard]] bool is_out_of_time() const {
+    const std::size_t minutes = number("minutes", 0);
+    return minutes != 0 && (steady_seconds()() - began).count() > 60.0 * static_cast<double>(minutes);
   }
   [[nodiscard]] bool knows(const std::string& name) const {
     return name == "minutes" || std::find(known.begin(), known.end(), name) != known.end();
@@ -215,7 +224,10 @@ inline constexpr std::array common_options{
     CommonOption{"threads", "N", "threads of a search",
                  [](const std::string& value, Options& o) { o.threads = Options::parse<unsigned>("threads", value); }},
     CommonOption{"minutes", "N", "no part of the study begins later than that",
-                 [](const std::string& value, Options& o) { o.others["minutes"] = value; }}};
+                 [](const std::string& value, Options& o) {
+                   static_cast<void>(Options::parse("minutes", value));  // before anything is searched
+                   o.others["minutes"] = value;
+                 }}};
 
 inline bool is_unread(std::string_view name, const Plan& plan) {
   return std::find(plan.unread.begin(), plan.unread.end(), name) != plan.unread.end();
@@ -276,6 +288,7 @@ inline Options take_options(int& argc, char** argv, const Plan& plan) {
     options.known.push_back(std::move(name));
   }
   options.choosing.assign(plan.choosing.begin(), plan.choosing.end());
+  options.study = plan.name;
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];

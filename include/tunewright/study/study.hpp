@@ -55,6 +55,9 @@ namespace tunewright::study {
 /// What is said of a run that did not begin after Ctrl-C, or has no result because of it.
 inline constexpr const char* stopped = "stopped on request";
 
+/// What is said of a run that did not begin because `--minutes` were over.
+inline constexpr const char* out_of_time = "out of time; start it again to go on";
+
 /// Ends a run that Ctrl-C cut short and that so has no result; it does not count among `failed_runs`.
 struct Stopped : std::runtime_error {
   Stopped() : std::runtime_error(stopped) {}
@@ -159,9 +162,9 @@ class Study {
 
   /// Runs the registered searches and writes tables and figures of all finished ones of the chosen recipes and
   /// problems, including recipes that are not registered: other programs may add searches to the folder. Returns false
-  /// if a run ended with an error. Throws `std::invalid_argument` for chosen names that nobody has, for what chooses
-  /// among searches where there are none, if nothing was chosen to run or, by `--report`, to tell of, and as
-  /// `check_conditions` does.
+  /// if a run ended with an error. Throws `std::invalid_argument` for chosen names that nobody has, for `--report` and
+  /// what chooses among searches where there are none, if nothing was chosen to run or, by `--report`, to tell of, and
+  /// as `check_conditions` does.
   bool run() {
     // Ahead of the searches: hours of them would end without a report.
     if (finished_)
@@ -193,9 +196,8 @@ class Study {
     }
     results_.finalists = SharedLines<Finalists>(options_.out, finalists_files, plan_.name, 1, 1).all();
     if (!options_.reference.empty()) {
-      if (!Interrupt::requested() &&
-          std::none_of(results_.searches.begin(), results_.searches.end(),
-                       [&](const auto& search) { return search.recipe == options_.reference; })) {
+      if (!is_cut() && std::none_of(results_.searches.begin(), results_.searches.end(),
+                                    [&](const auto& search) { return search.recipe == options_.reference; })) {
         throw std::invalid_argument("--reference=" + options_.reference +
                                     ": no search of it is finished, so nothing can be compared with it");
       }
@@ -203,7 +205,7 @@ class Study {
       std::rotate(results_.recipes.begin(), reference, reference + 1);
     }
     write_report(results_, options_.out, plan_.name);
-    std::fprintf(stderr, "%s: %s\n", Interrupt::requested() ? "stopped; start it again to go on. So far" : "results",
+    std::fprintf(stderr, "%s: %s\n", is_cut() ? "stopped; start it again to go on. So far" : "results",
                  (options_.out / (plan_.name + ".md")).string().c_str());
     return failed_runs() == 0;
   }
@@ -249,16 +251,25 @@ class Study {
     return chosen.empty() || contains(chosen, name);
   }
 
+  /// Whether something was left out that the study could still make.
+  [[nodiscard]] bool is_cut() const noexcept { return Interrupt::requested() || is_left_out_; }
+  /// Whether nothing may begin any more; what asks is then left out.
+  [[nodiscard]] bool ran_out_of_time() { return is_left_out_ = is_left_out_ || options_.is_out_of_time(); }
+
   // Searches of one problem and seed stay together, because they are compared with each other.
   [[nodiscard]] bool of_this_shard() { return groups_++ % options_.shards == options_.shard - 1; }
 
-  /// Refuses options that choose among searches, in a study that compares none.
+  /// Refuses options that choose among searches, or tell of them, in a study that compares none.
   void refuse_choice_of_searches() const {
     const auto refuse = [](const char* option, const std::string& value) {
       throw std::invalid_argument(std::string("--") + option + "=" + value +
                                   ": the study compares no searches of recipes; choose what runs by "
                                   "--benchmark_filter=REGEX");
     };
+    if (options_.report_only) {
+      throw std::invalid_argument(
+          "--report: the study compares no searches of recipes, so it has no tables and figures of them; leave it out");
+    }
     if (!options_.recipes.empty()) refuse("recipes", options_.recipes.front());
     if (!options_.problems.empty()) refuse("problems", options_.problems.front());
     if (!options_.reference.empty()) refuse("reference", options_.reference);
@@ -329,7 +340,7 @@ class Study {
     const auto once = [this, recipe, problem, seed, budget, conditions, prepare](benchmark::State& state) {
       const Course* course = find_or_search<Recipe>(recipe, *problem, seed, budget, conditions, prepare);
       if (course == nullptr)
-        state.SkipWithError(stopped);
+        state.SkipWithError(Interrupt::requested() ? stopped : out_of_time);
       else
         show(state, *course, problem->name);
     };
@@ -340,7 +351,7 @@ class Study {
   const Course* find_or_search(const std::string& recipe, const P& problem, std::uint64_t seed, const Budget& budget,
                                std::uint64_t conditions, const Prepare& prepare) {
     if (const FinishedSearch* known = finished_->find(recipe, problem.name, seed, conditions)) return &known->course;
-    if (Interrupt::requested()) return nullptr;
+    if (Interrupt::requested() || ran_out_of_time()) return nullptr;
     // A stopped search under other conditions is another search: this one does not go on from its journal.
     const std::filesystem::path journal =
         options_.out / "journals" / recipe /
@@ -363,7 +374,7 @@ class Study {
     const auto once = [this, problem, seed, conditions, recipes = std::move(recipes)](benchmark::State& state) {
       const Finalists* finalists = find_or_measure_finalists(*problem, seed, conditions, recipes);
       if (finalists == nullptr) {
-        state.SkipWithError("not all searches are finished");
+        state.SkipWithError(is_left_out_ ? out_of_time : "not all searches are finished");
         return;
       }
       for (const auto& [recipe, latency_s] : finalists->latencies_s) state.counters[recipe + "_us"] = 1e6 * latency_s;
@@ -389,6 +400,7 @@ class Study {
           std::all_of(entrants.begin(), entrants.end(), [&](const Entrant& one) { return has_entered(known, one); }))
         return &known;
     }
+    if (ran_out_of_time()) return nullptr;
     return &finalists_->add(measure_finalists(problem, seed, conditions, std::move(entrants)));
   }
 
@@ -422,11 +434,12 @@ class Study {
   Interrupt interrupt_;
   Seconds start_{0};
   std::size_t planned_ = 0, known_ = 0, made_ = 0, groups_ = 0;
+  bool is_left_out_ = false;  // something, because time was over
 };
 
 /// Registers a benchmark that is not a search: one (subject, data, seed), which runs once. Its counters are the result;
-/// its time is the wall time of `measure(state)`.
-/// After Ctrl-C none begins.
+/// its time is the wall time of `measure(state)`. After Ctrl-C none begins. `--minutes` is for `measure` to keep to, by
+/// `Options::is_out_of_time`, because it knows whether there is a result of an earlier run.
 template <class F>
 void add(const std::string& subject, const std::string& data, std::uint64_t seed, F measure) {
   const auto unless_stopped = [measure = std::move(measure)](benchmark::State& state) {

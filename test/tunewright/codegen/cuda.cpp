@@ -592,6 +592,11 @@ TEST_CASE("all operations of all types compute what the interpreter does") {
       });
       add("truncated", [&](auto i) { return cast(cast(x(i[0]) * 3.0, ScalarType::Int32), type); });
       add("bytes", [&](auto i) { return cast(x(i[0]) * 100.0, ScalarType::Int8); });
+    } else {
+      // Up to 20, so that the exponential is within 32 bits: conversions of the host do not saturate.
+      add("exponential", [&](auto i) { return exp(x(i[0])) * 2; });
+      add("logarithm", [&](auto i) { return log(x(i[0])); });
+      add("functions", [&](auto i) { return sqrt(x(i[0])) + tanh(y(i[0])) - erf(x(i[0])) + abs(y(i[0])); });
     }
     graph->reduce("total", {{"i", 4}}, {{"k", 10}}, program::Combiner::Max,
                   [&](auto i, auto r) { return x(10 * i[0] + r[0]); });
@@ -606,6 +611,8 @@ TEST_CASE("all operations of all types compute what the interpreter does") {
   add("either", [&](auto i) { return equal(x(i[0]) + y(i[0]), program::constant(1, ScalarType::Bool)); });
   add("differing",
       [&](auto i) { return cast(x(i[0]) - y(i[0]), ScalarType::Int32) + cast(-x(i[0]), ScalarType::Int32); });
+  add("functions",
+      [&](auto i) { return cast(log(x(i[0])), ScalarType::Int32) + cast(exp(y(i[0])), ScalarType::Int32); });
   for (const program::Combiner combiner : {program::Combiner::Max, program::Combiner::Min})
     graph->reduce("total", {{"i", 20}}, {{"k", 2}}, combiner, [&](auto i, auto r) { return x(2 * i[0] + r[0]); });
   comparison.add(graph, simple(graph, 4, 1, "scalar_bool"));
@@ -692,6 +699,19 @@ TEST_CASE("integers of 32 and 64 bits wrap around in every operation") {
       CHECK(got[output] == want[output]);
     }
   }
+}
+
+TEST_CASE("functions of integers are converted like casts from double") {
+  const auto source = [](ScalarType type) {
+    auto graph = std::make_shared<ComputeGraph>();
+    const auto x = graph->input("x", {8}, type);
+    graph->compute("y", {{"i", 8}}, [&](auto i) { return exp(x(i[0])); });
+    return codegen::to_cuda(simple(graph)).source;
+  };
+  CHECK(contains(source(ScalarType::Int8), "= (signed char)max(-128, min(127, (int)zero_if_nan(exp((double)(x["));
+  CHECK(contains(source(ScalarType::UInt8), "= (unsigned char)max(0, min(255, (int)zero_if_nan(exp((double)(x["));
+  CHECK(contains(source(ScalarType::Int32), "= (int)zero_if_nan(exp((double)(x["));
+  CHECK(contains(source(ScalarType::Int64), "= (long long)zero_if_nan(exp((double)(x["));
 }
 
 TEST_CASE("whole numbers that cannot overflow are computed as they are") {

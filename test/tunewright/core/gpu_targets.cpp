@@ -27,12 +27,18 @@ TEST_CASE("an A100 as its data sheet has it") {
   CHECK(a100.has(TensorUnit::TensorCoreBf16));
 }
 
+TEST_CASE("an Orin has the shared memory of an A100, and 192 KiB of it and the data cache together") {
+  CHECK(gpu_target("Orin").shared_memory_per_multiprocessor_bytes == 164 * 1024);
+  CHECK(gpu_target("Orin").l1_bytes == 192 * 1024);
+}
+
 TEST_CASE("every model is a whole target, and no two share journals") {
   std::set<std::uint64_t> keys;
   for (const GpuModel& model : gpu_models) {
     const Target target = gpu_target(model.name);
     CHECK_MESSAGE(target.shared_memory_limit_bytes() >= target.shared_memory_per_block_bytes, model.name);
     CHECK(target.shared_memory_limit_bytes() <= target.shared_memory_per_multiprocessor_bytes);
+    CHECK(target.l1_bytes >= target.shared_memory_per_multiprocessor_bytes);
     CHECK(target.registers_per_block <= target.registers_per_multiprocessor);
     CHECK(target.max_threads_per_block <= target.max_threads_per_multiprocessor);
     keys.insert(stable_hash(target));

@@ -29,7 +29,7 @@ Files server() {
   Files files;
   files["/proc/cpuinfo"] =
       "processor\t: 0\nmodel name\t: Some Processor @ 2.50GHz\ncache size\t: 36608 KB\n"
-      "flags\t\t: fpu sse4_1 sse4_2 fma avx avx2 avx512f avx512dq avx512bw avx512vl\n\n"
+      "flags\t\t: fpu sse4_1 sse4_2 movbe f16c abm bmi1 bmi2 fma avx avx2 avx512f avx512dq avx512bw avx512vl\n\n"
       "processor\t: 1\nmodel name\t: Some Processor @ 2.50GHz\nflags\t\t: fpu\n";
   const std::string cpu = "/sys/devices/system/cpu/cpu";
   for (int p = 0; p < 4; ++p) {
@@ -114,9 +114,11 @@ TEST_CASE("a 64-bit ARM machine is described by its files") {
 }
 
 TEST_CASE("instruction sets need all of their parts") {
-  CHECK(host::isa_of_flags("sse4_2 avx2 fma avx512f avx512bw avx512dq avx512vl") == Isa::Avx512);
-  CHECK(host::isa_of_flags("sse4_2 avx2 fma avx512f avx512bw avx512dq") == Isa::Avx2);
-  CHECK(host::isa_of_flags("sse4_2 avx2 fma4") == Isa::Sse42);
+  const std::string avx2 = "sse4_2 movbe f16c abm bmi1 bmi2 avx2 fma";
+  CHECK(host::isa_of_flags(avx2 + " avx512f avx512bw avx512dq avx512vl") == Isa::Avx512);
+  CHECK(host::isa_of_flags(avx2 + " avx512f avx512bw avx512dq") == Isa::Avx2);
+  CHECK(host::isa_of_flags(avx2 + "4") == Isa::Sse42);
+  CHECK(host::isa_of_flags("sse4_2 avx2 fma avx512f avx512bw avx512dq avx512vl") == Isa::Sse42);
   CHECK(host::isa_of_flags("sse4_2") == Isa::Sse42);
   CHECK(!host::isa_of_flags("sse4_1"));
   CHECK(!host::isa_of_flags(""));
@@ -192,6 +194,7 @@ TEST_CASE("lists and sizes") {
   CHECK(host::processor_list("5") == std::vector<int>{5});
   CHECK(host::processor_list("").empty());
   CHECK(host::processor_list("1,x,2") == std::vector<int>{1});
+  CHECK(host::processor_list("0-2x,8").empty());
   CHECK(host::whole_processor_list("0-2,8") == std::vector<int>{0, 1, 2, 8});
   for (const char* wrong : {"", "1,x,2", "1,", "2-1", "1-2-3", "-1", "0-1024", "1 ", "0x1"})
     CHECK_MESSAGE(host::whole_processor_list(wrong).empty(), wrong);
@@ -201,7 +204,9 @@ TEST_CASE("lists and sizes") {
   CHECK(host::size_in_bytes("32K") == 32768);
   CHECK(host::size_in_bytes("2M\n") == 2097152);
   CHECK(host::size_in_bytes("512") == 512);
-  CHECK(host::size_in_bytes("none") == 0);
+  CHECK(host::size_in_bytes("4G") == 4294967296);
+  for (const char* wrong : {"none", "", "K", "32 KB", "32KB", "-1K", "1.5M"})
+    CHECK_MESSAGE(host::size_in_bytes(wrong) == 0, wrong);
 }
 
 TEST_CASE("a thread keeps to the processors that it may use, and goes on where it was refused others") {

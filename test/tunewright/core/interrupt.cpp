@@ -72,6 +72,21 @@ TEST_CASE("without the object Ctrl-C does what it did before") {
   CHECK(WIFSIGNALED(status));
 }
 
+TEST_CASE("an ignored Ctrl-C stays ignored") {
+  const int status = in_child([] {
+    std::signal(SIGINT, SIG_IGN);
+    {
+      Interrupt interrupt;
+      ::raise(SIGINT);
+      ::raise(SIGINT);
+      if (interrupt.should_stop()) ::_exit(2);
+    }
+    ::raise(SIGINT);
+  });
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
 TEST_CASE("one object at a time") {
   Interrupt interrupt;
   CHECK_THROWS_AS(Interrupt(), std::logic_error);

@@ -32,6 +32,7 @@ TEST_CASE("latencies are alike within two standard errors of their difference") 
   CHECK(alike(one, timing(1.05, 0.02, 4)));  // 2 * sqrt(2) * 0.01858 = 0.0526
   CHECK_FALSE(alike(one, timing(1.06, 0.02, 4)));
   CHECK_FALSE(alike(timing(1, 0, 1), timing(1.0001, 0, 1)));
+  CHECK(alike(timing(1, 0, 1), timing(1, 0, 1)));
 }
 
 TEST_CASE("what used up its repeats is imprecise, unless it had one only") {

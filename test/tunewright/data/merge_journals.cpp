@@ -287,6 +287,12 @@ TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses wh
   CHECK(WEXITSTATUS(std::system(("trap '' XFSZ; ulimit -f 0; " + npz + " > /dev/null 2>&1").c_str())) == 1);
   CHECK(support::file_text(folder.file("exported")) == exported);
   CHECK(status("export npz " + all + " /dev/null") == 0);
+  // A pipe has what the file has, and not a line more.
+  CHECK(status("export t4 " + all + " " + folder.file("exported")) == 0);
+  CHECK(
+      std::system((TUNEWRIGHT_JOURNAL " export t4 " + all + " /dev/stdout 2>/dev/null | cat > " + folder.file("piped"))
+                      .c_str()) == 0);
+  CHECK(support::file_text(folder.file("piped")) == support::file_text(folder.file("exported")));
   CHECK(status("export npz " + all + " " + folder.path()) == 1);
   CHECK(output().find("cannot write '" + folder.path() + "'; name a file you may write") != std::string::npos);
   const std::string several = folder.file("several.jsonl");
@@ -313,6 +319,8 @@ TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses wh
         std::string::npos);
   CHECK(status("best " + all + " --task=" + to_hex(record_of(a, 10, 1e-3).task)) == 0);
   CHECK(data::from_line(output()).key == 12);
+  CHECK(status("best " + all + " --task 0123456789abcdef --task=0123456789abcdef") == 2);
+  CHECK(output().find("--task is given twice") != std::string::npos);
   CHECK(status("best " + all + " --tsk 12") == 2);
   CHECK(output().find("'--tsk' is not an option") != std::string::npos);
   CHECK(status("list --task=" + to_hex(record_of(a, 10, 1e-3).task) + " " + all) == 2);

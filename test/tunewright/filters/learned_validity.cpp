@@ -153,6 +153,16 @@ TEST_CASE("repeating the rarer class moves the verdict where both are mixed") {
   CHECK(kept(taught(true), of_depth(1, 10, 100)) == 0);    // failures count 11-fold: 20 of 130
   CHECK(taught(true).model.count[1] == 130);
   CHECK(taught(true).model.count[2] == 90);
+
+  // Failures without rows, which the model does not see, are not the other class.
+  Filter filter{.explored_share = 0};
+  learn(filter, of_depth(1, 30), false);
+  learn(filter, of_depth(2, 60), true);
+  FeatureBatch rowless(filter.x.columns());
+  for (int i = 0; i < 90; ++i) rowless.close_program();
+  filter.teach(rowless, std::vector<float>(90, 0.0F));
+  CHECK(filter.model.count[1] == 60);
+  CHECK(filter.model.count[2] == 60);
 }
 
 TEST_CASE("a threshold learned from held-out labels gives away the share that was allowed") {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 #include "support/nest_builder.hpp"
 
@@ -39,6 +40,25 @@ TEST_CASE("float32 is rounded after every operation, and a select does not evalu
   std::vector<std::vector<double>> arguments{{1e-9, 2, 3}, std::vector<double>(4)};
   loops::interpret(test::plain_nest(g), arguments);
   CHECK(arguments[1] == std::vector<double>{static_cast<double>(0.1F), 1, 3, 4});
+}
+
+TEST_CASE("functions of integers are computed in float64 and converted like casts") {
+  using program::Expr, program::ScalarType;
+  using Values = std::vector<double>;
+  const auto mapped = [](double value, ScalarType type, const auto& body) {
+    program::ComputeGraph g;
+    const auto x = g.input("x", {1}, type);
+    g.compute("y", {{"i", 1}}, [&](auto i) { return body(x(i[0])); });
+    std::vector<Values> arguments{{value}, {7}};
+    loops::interpret(test::plain_nest(g), arguments);
+    return arguments[1][0];
+  };
+  CHECK(mapped(6, ScalarType::Int8, [](const Expr& x) { return exp(x); }) == 127);
+  CHECK(mapped(30, ScalarType::Int32, [](const Expr& x) { return exp(x); }) == 2147483647);
+  CHECK(mapped(-1, ScalarType::Int32, [](const Expr& x) { return sqrt(x); }) == 0);
+  CHECK(mapped(0, ScalarType::Int8, [](const Expr& x) { return log(x); }) == -128);
+  CHECK(mapped(1, ScalarType::Int64, [](const Expr& x) { return exp(x) * 2; }) == 4);
+  CHECK(mapped(2, ScalarType::Int64, [](const Expr& x) { return tanh(x) + erf(x); }) == 0);
 }
 
 TEST_CASE("accesses outside a window are errors that name the operator, the tensor and the loops") {

@@ -6,6 +6,7 @@
 #include "support/gpu_schedules.hpp"
 #include "support/tensor_schedules.hpp"
 #include "tunewright/loops/device.hpp"
+#include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/written_statements.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
@@ -139,6 +140,20 @@ TEST_CASE("a tensor instruction needs a device that has it") {
   gpu.kind = DeviceKind::Gpu;
   CHECK(loops::exceeded_limit(loops::lower(s.schedule()), gpu) == "tensor instruction the device lacks");
   CHECK(loops::exceeded_limit(loops::lower(s.schedule()), gpu.with_tensor_unit(TensorUnit::TensorCoreFp16)).empty());
+}
+
+TEST_CASE("the threads that hold fragments together are in a block, whatever its loops bind") {
+  const auto graph =
+      program::operators::matmul_graph({.m = 32, .n = 32, .k = 32, .type = program::ScalarType::Float16});
+  loops::LoopNest nest = loops::lower(test::tensorized_matmul(graph, "wmma_fp16", {{2, 1}, {1, 1}}).schedule());
+  loops::device::visit_nodes<loops::Loop>(nest.body, [](loops::Loop& loop) {
+    if (loop.kind == schedule::LoopKind::ThreadX) loop.kind = schedule::LoopKind::Serial;
+  });
+  // Two warps: 64 threads.
+  for (const loops::LoopNest& form : {nest, loops::to_device(nest)}) {
+    CHECK(loops::exceeded_limit(form, loops::GpuLimits{.max_threads = 64}).empty());
+    CHECK(loops::exceeded_limit(form, loops::GpuLimits{.max_threads = 63}) == "too many threads");
+  }
 }
 
 TEST_CASE("the target decides which limits count") {

@@ -2,10 +2,12 @@
 #include "tunewright/measurers/compile_team.hpp"
 
 #include <doctest/doctest.h>
+#include <time.h>
 
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -24,7 +26,42 @@ struct NamingCompiler {
 };
 using Team = measurers::CompileTeam<NamingCompiler>;
 
+double thread_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+constexpr double limit_seconds = 0.2;
+/// Takes more than the limit: of its thread's processor time for a nest called "work", of any other clock for others.
+struct SlowCompiler {
+  [[nodiscard]] codegen::Kernel compile(const loops::LoopNest& nest) const {
+    if (nest.name == "work") {
+      for (const double start = thread_seconds(); thread_seconds() - start <= limit_seconds;) {
+      }
+    } else {
+      std::this_thread::sleep_for(Seconds(1.1 * limit_seconds));
+    }
+    return {};
+  }
+};
+
 }  // namespace
+
+TEST_CASE("a compilation takes too long by the processor time of its thread, not by that of a stopped program") {
+  std::vector<loops::LoopNest> nests(2);
+  nests[0].name = "wait";
+  nests[1].name = "work";
+  measurers::CompileTeam<SlowCompiler>::Compilers compilers;
+  compilers.push_back(std::make_unique<SlowCompiler>());
+  measurers::CompileTeam<SlowCompiler> team(nests, compilers, 1, limit_seconds, {});
+  const measurers::Compiled waited = team.wait(0), worked = team.wait(1);
+  CHECK(std::holds_alternative<codegen::Kernel>(waited.result));
+  CHECK(waited.time > Seconds(limit_seconds));
+  REQUIRE(std::holds_alternative<Failure>(worked.result));
+  CHECK(std::get<Failure>(worked.result).fault == Fault::CompileTimeout);
+  CHECK(worked.time > Seconds(limit_seconds));
+}
 
 TEST_CASE("nests for whose compilers the system has few threads, or none, are compiled by the others") {
   if (!support::limits_address_space) {

@@ -345,16 +345,16 @@ TEST_SUITE("ranks" * doctest::skip(!is_rank() || is_mixed() || told_to_end() != 
     // Each rank has a process that kernels run in from the first of them on.
     for (const Outcome& outcome : measurer.measure(task, programs)) REQUIRE(outcome.valid());
     const auto before = measurer.state->handed_on;
-    bool killed = false;
-    const auto outcomes = measurer.measure(task, programs, [&](std::size_t, const Outcome&) {
-      if (std::exchange(killed, true)) return;
-      for (const int rank : {1, 2}) {
-        const std::vector<pid_t> forking = children_of({world().process(rank)}), running = children_of(forking);
-        REQUIRE(running.size() == 1);
-        ::kill(running.front(), SIGKILL);
-      }
-    });
-    for (const Outcome& outcome : outcomes) CHECK(fault_of(outcome) == "none");
+    // A process that dies between two kernels costs nobody anything: it is the one in a kernel that hands it on.
+    for (int batch = 0; batch < 50 && measurer.state->handed_on == before; ++batch) {
+      std::size_t seen = 0;
+      const auto outcomes = measurer.measure(task, programs, [&](std::size_t, const Outcome&) {
+        if (seen++ != static_cast<std::size_t>(batch) % 6) return;
+        for (const int rank : {1, 2})
+          for (const pid_t running : children_of(children_of({world().process(rank)}))) ::kill(running, SIGKILL);
+      });
+      for (const Outcome& outcome : outcomes) CHECK(fault_of(outcome) == "none");
+    }
     CHECK(measurer.state->handed_on > before);
   }
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -161,6 +162,24 @@ TEST_CASE("a kernel at which two workers were lost is the failure, those that we
     CHECK(says(outcome.failure()->detail, "was lost: it has closed the connection; so was the one before it"));
     CHECK(measurer.state->workers_started == 3);
   }
+}
+
+TEST_CASE("a worker that was lost between two batches counts against no kernel") {
+  Remote measurer = quick();
+  const Task task = matmul_task(24, 20, 28, measurer.target());
+  const std::vector<LoopNest> programs(1, nest_of(task));
+  CHECK(fault_of(measurer.measure(task, programs)[0]) == "none");
+  kill_worker(measurer);
+  siginfo_t ended{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(measurer.state->connection->process()), &ended, WEXITED | WNOWAIT) == 0);
+  // The next one is lost at the kernel, which is its first loss; the one after that measures it.
+  const support::TemporaryFolder folder;
+  const std::string up = folder.file("up");
+  measurer.command = {"sh", "-c",
+                      "test -e " + up + " && exec " + TUNEWRIGHT_WORKER + "; touch " + up + "; " +
+                          without_results(measurer.device(), "kill -9 0").back()};
+  CHECK(fault_of(measurer.measure(task, programs)[0]) == "none");
+  CHECK(measurer.state->workers_started == 3);
 }
 
 TEST_CASE("workers that are lost too often without a result end the measuring, with what is known") {

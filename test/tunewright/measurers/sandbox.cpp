@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -195,6 +197,59 @@ void on_that_processor_only(void* const* buffers, const tunewright_runtime* runt
     std::abort();
   add(buffers, runtime);
 }
+
+/// Of this process, which the zygote inherits.
+const cpu_set_t usual_processors = [] {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
+  return set;
+}();
+
+void on_the_usual_processors(void* const* buffers, const tunewright_runtime* runtime) {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0 || !CPU_EQUAL(&set, &usual_processors)) std::abort();
+  add(buffers, runtime);
+}
+
+/// A worker that answers as if kernels took a millisecond, and ends after each answer to a request of kind `last`
+/// while `*lives` counts down to 0. It gets nothing more from the moment it answers.
+measurers::WorkerParts ending_after(measurers::sandbox::Request::Kind last, int* lives) {
+  measurers::WorkerParts parts;
+  parts.serve = [last, lives](int socket) {
+    using namespace measurers::sandbox;
+    for (;;) {
+      Request request;
+      Descriptor contents;
+      if (receive_record(socket, request, &contents) != Received::Message) return;
+      if (request.kind == last && *lives > 0) {
+        --*lives;
+        ::shutdown(socket, SHUT_RD);
+      }
+      Reply reply;
+      reply.repeat_count = 1;
+      reply.repeats[0] = 1e-3;
+      if (!send_record(socket, reply)) return;
+    }
+  };
+  return parts;
+}
+
+/// A number that this process has in common with its forks.
+class SharedNumber {
+ public:
+  SharedNumber()
+      : at_(static_cast<int*>(
+            ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    REQUIRE(at_ != MAP_FAILED);
+  }
+  SharedNumber(const SharedNumber&) = delete;
+  SharedNumber& operator=(const SharedNumber&) = delete;
+  ~SharedNumber() { ::munmap(at_, sizeof(int)); }
+  [[nodiscard]] int* at() const { return at_; }
+
+ private:
+  int* at_;
+};
 
 Failure failure_of(Sandbox& sandbox, codegen::tunewright_kernel function, Protocol protocol = quick()) {
   const Outcome outcome = sandbox.measure(kernel(function), protocol);
@@ -450,6 +505,54 @@ TEST_CASE("a zygote that is gone is an error of measuring, not of the kernel") {
                        std::runtime_error);
 }
 
+TEST_CASE("a worker that was killed between two kernels is no fault of the second") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  CHECK(sandbox.measure(kernel(add), quick()).valid());
+  const int worker = sandbox.statistics().worker_process;
+  ::kill(worker, SIGKILL);
+  REQUIRE(gone_soon(worker));
+  CHECK(sandbox.measure(kernel(add), quick()).valid());
+  CHECK(sandbox.statistics().workers_started == 2);
+  CHECK(sandbox.statistics().kernels_run == 2);
+}
+
+TEST_CASE("a kernel that two workers did not live to get is the failure, and the next is measured") {
+  using Kind = measurers::sandbox::Request::Kind;
+  const SharedNumber lives;
+  *lives.at() = 2;
+  Sandbox sandbox(ending_after(Kind::SetTask, lives.at()));
+  sandbox.set_task(addition());
+  CHECK(failure_of(sandbox, add).fault == Fault::RunError);
+  CHECK(sandbox.statistics().kernels_run == 0);
+  CHECK(sandbox.measure(kernel(add), quick()).valid());
+  CHECK(sandbox.statistics().workers_started == 3);
+}
+
+TEST_CASE("workers that end between the turns of interleaved measuring cost no repeats") {
+  using Kind = measurers::sandbox::Request::Kind;
+  const SharedNumber lives;
+  const std::vector<codegen::Kernel> kernels(3, kernel(add));
+  for (const Kind last : {Kind::Keep, Kind::Repeat}) {
+    *lives.at() = 2;
+    Sandbox sandbox(ending_after(last, lives.at()));
+    sandbox.set_task(addition());
+    // The two losses are at one kernel if they come while kernels are kept, at two if they come between turns.
+    std::size_t failed = 0;
+    for (const Outcome& outcome : sandbox.measure_interleaved(kernels, quick(), 4)) {
+      if (outcome.valid()) CHECK(outcome.timing()->repeats.size() == 4);
+      failed += outcome.valid() ? 0 : 1;
+    }
+    CHECK(failed == (last == Kind::Keep ? 1 : 0));
+    CHECK(sandbox.statistics().workers_started == 3);
+  }
+  // However often it happens, it ends.
+  *lives.at() = 1000;
+  Sandbox sandbox(ending_after(Kind::Keep, lives.at()));
+  sandbox.set_task(addition());
+  for (const Outcome& outcome : sandbox.measure_interleaved(kernels, quick(), 4)) CHECK(outcome.failure() != nullptr);
+}
+
 TEST_CASE("a worker that refuses the task gets no kernels of it") {
   const auto refuse_the_task = [](int socket) {
     using measurers::sandbox::Request;
@@ -548,6 +651,18 @@ TEST_CASE("kernels run where they are told to") {
   const std::vector<int> none = {5000};
   CHECK_THROWS_WITH_AS(sandbox.set_task(addition(), 1, none), doctest::Contains("processor 5000"),
                        std::invalid_argument);
+}
+
+TEST_CASE("a task without processors runs anywhere again, in the same worker") {
+  Sandbox sandbox;
+  const std::vector<int> one = {some_processor};
+  sandbox.set_task(addition());
+  CHECK(sandbox.measure(kernel(on_the_usual_processors), quick()).valid());
+  sandbox.set_task(addition(), 1, one);
+  CHECK(sandbox.measure(kernel(on_that_processor_only), quick()).valid());
+  sandbox.set_task(addition(), 2);
+  CHECK(sandbox.measure(kernel(on_the_usual_processors), quick()).valid());
+  CHECK(sandbox.statistics().workers_started == 1);
 }
 
 TEST_CASE("constants come packed as the kernel wants them") {

@@ -53,6 +53,17 @@ TEST_CASE("a right program has a latency, that of the model where there is one")
   CHECK(check.outcome(task(), nest()).timing()->median == Seconds(0.5));
 }
 
+TEST_CASE("the identity tells what latencies are") {
+  measurers::SimtCheck check;
+  CHECK(check.identity() == "simt check 1");
+  check.latency = [](const Task&, const LoopNest&) { return Seconds(0.5); };
+  CHECK(check.identity() == "simt check 1, latencies of a function");
+  check.latency_identity = "half a second";
+  CHECK(check.identity() == "simt check 1, latencies of half a second");
+  check.latency = nullptr;
+  CHECK(check.identity() == "simt check 1");
+}
+
 TEST_CASE("laws of measurers: SimtCheck") {
   LoopNest too_large = nest(), unguarded = nest();
   too_large.variables[2].extent = 2048;

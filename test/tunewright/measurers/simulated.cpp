@@ -62,7 +62,7 @@ void tiled(ScheduleBuilder& s) {
 TEST_CASE("machines with other prices, limits or frequencies have other identities") {
   using measurers::Simulated;
   const std::string usual = Simulated{}.identity();
-  CHECK(usual == "simulated cpu 3, gpu 1");
+  CHECK(usual == "simulated cpu 3, gpu 2");
   CHECK(Simulated{.trial = Seconds(1)}.identity() == usual);
   std::vector<std::string> all{usual, Simulated{.frequency_hz = 5e9}.identity()};
   Simulated changed;

@@ -11,6 +11,7 @@
 #include "support/gpu_schedules.hpp"
 #include "support/tensor_schedules.hpp"
 #include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/simulated.hpp"
 #include "tunewright/measurers/simulated/gpu_machine.hpp"
@@ -68,6 +69,72 @@ TEST_CASE("what a warp touches in banks and sectors") {
   CHECK(simulated::sectors(words(32, 0, 2, 1)) == 8);
   CHECK(simulated::sectors(words(32, 1, 0, 1)) == 32);
   CHECK(simulated::sectors(words(32, 0, 4, 4)) == 16);
+}
+
+TEST_CASE("threads along other dimensions than a loop's, or beyond its end, touch nothing else") {
+  using simulated::ThreadLoop;
+  loops::LoopNest nest;
+  const simulated::Access a = access_with(32, {{"t", 16}}, {0, 1}, nest);
+  const auto words = [&](const std::array<ThreadLoop, 3>& threads) {
+    return simulated::words_of_warp(nest, a, threads, 32, 1).size();
+  };
+  CHECK(words({ThreadLoop{0, 32}, {}, {}}) == 16);
+  CHECK(words({ThreadLoop{{}, 8}, ThreadLoop{0, 16}, {}}) == 4);  // 8 threads along x are neighbours
+  CHECK(words({ThreadLoop{{}, 32}, {}, {}}) == 1);
+}
+
+TEST_CASE("each of several loops over a block's threads moves what its own index says") {
+  // A row of 32 elements is copied to shared memory by one loop over threads, and read by another.
+  ScheduleBuilder s(copy_plus_one(1, 32));
+  const auto y = s.stage("y"), copy = s.cache_read(s.stage("x"), y, schedule::Scope::Shared);
+  s.bind(y, 0, LoopKind::BlockX);
+  s.bind(y, 1, LoopKind::ThreadX);
+  s.compute_at(copy, y, 0);
+  s.bind(copy, 1, LoopKind::ThreadX);
+  const loops::LoopNest nest = loops::lower(s.schedule());
+  const auto time = [&](simulated::Ticks sector) {
+    return simulated::GpuMachine(nest, gpu_target("V100"), {.sector = sector}).run();
+  };
+  // Sectors take longest by far. Each loop touches 128 bytes of global memory: four of them.
+  constexpr simulated::Ticks dear = simulated::Ticks{1} << 20;
+  CHECK((time(2 * dear) - time(dear)) / dear == 4 + 4);
+}
+
+TEST_CASE("vectors divide their loop, and rows begin at whole ones") {
+  const auto issued = [](const std::shared_ptr<const program::ComputeGraph>& graph) {
+    ScheduleBuilder s(graph);
+    s.bind(1, 0, LoopKind::ThreadX);
+    s.vectorize(1, 1);
+    const loops::LoopNest nest = loops::lower(s.schedule());
+    const auto time = [&](simulated::Ticks issue) {
+      return simulated::GpuMachine(nest, gpu_target("V100"), {.issue = issue}).run();
+    };
+    constexpr simulated::Ticks dear = simulated::Ticks{1} << 20;
+    return (time(2 * dear) - time(dear)) / dear;
+  };
+  // One warp: an addition for each element, loads and stores of two elements for six, of four for eight.
+  CHECK(issued(copy_plus_one(32, 6)) == 6 + 3 + 3);
+  CHECK(issued(copy_plus_one(32, 8)) == 8 + 2 + 2);
+  // Of rows of five, four elements are loaded one by one, and stored together in rows of four.
+  auto part = std::make_shared<program::ComputeGraph>();
+  const auto x = part->input("x", {32, 5});
+  part->compute("y", {{"i", 32}, {"j", 4}}, [&](auto i) { return x(i[0], i[1]) + program::Expr(1.0); });
+  CHECK(issued(part) == 4 + 4 + 1);
+}
+
+TEST_CASE("the threads that hold fragments together are in a block, whatever its loops bind") {
+  const auto graph =
+      program::operators::matmul_graph({.m = 32, .n = 32, .k = 32, .type = program::ScalarType::Float16});
+  loops::LoopNest nest = loops::lower(test::tensorized_matmul(graph, "mma_fp16", {{2, 1}, {1, 1}}).schedule());
+  loops::device::visit_nodes<loops::Loop>(nest.body, [](loops::Loop& loop) {
+    if (loop.kind == LoopKind::ThreadX) loop.kind = LoopKind::Serial;
+  });
+  // Two warps: 64 threads.
+  Target target = gpu_target("A100");
+  target.max_threads_per_multiprocessor = 64;
+  CHECK(simulated::GpuMachine(nest, target, {}).run() < simulated::GpuMachine::never);
+  target.max_threads_per_multiprocessor = 63;
+  CHECK(simulated::GpuMachine(nest, target, {}).run() == simulated::GpuMachine::never);
 }
 
 TEST_CASE("one elementwise kernel by hand") {

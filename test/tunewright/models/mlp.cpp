@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,32 @@ TEST_CASE("learns what a product of two features makes of throughput") {
   Mlp model{.hidden = 32, .training = {.epochs = 60, .batch_programs = 128, .learning_rate = 3e-3F}};
   model.fit(train.x, train.y, train.group);
   CHECK(test::accuracy(model, held_out) > 0.9);
+}
+
+TEST_CASE("training that diverges changes nothing, and a program beyond all others only leaves its mini-batches out") {
+  const auto lesson = test::make_lesson(300, 1);
+  Mlp model{.hidden = 16, .training = {.loss = nn::Loss::MeanSquared, .epochs = 3}};
+  model.fit(lesson.x, lesson.y, lesson.group);
+  const std::vector<float> before(model.parameters().begin(), model.parameters().end());
+  nn::Training how = model.training;
+  how.optimiser = nn::Optimiser::Sgd;
+  how.clip_norm = 0;
+  for (const float rate : {1e2F, 1e10F, 1e20F, 1e38F}) {
+    CAPTURE(rate);
+    how.learning_rate = rate;
+    model.train_from_current(lesson.x, lesson.y, lesson.group, how, {});
+    for (const float weight : model.parameters()) REQUIRE(std::isfinite(weight));
+    std::copy(before.begin(), before.end(), model.parameters().begin());
+  }
+  auto odd = lesson;
+  odd.x.append_program(std::vector<float>(odd.x.columns(), 3e38F));
+  odd.y.push_back(1);
+  odd.group.push_back(odd.group.back());
+  how = model.training;
+  how.batch_programs = 10;
+  model.train_from_current(odd.x, odd.y, odd.group, how, {});
+  CHECK(!std::equal(before.begin(), before.end(), model.parameters().begin()));
+  for (const float weight : model.parameters()) REQUIRE(std::isfinite(weight));
 }
 
 TEST_CASE("learning on with frozen layers, as the manual shows") {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "support/evaluated.hpp"
@@ -101,13 +102,48 @@ TEST_CASE("what does not belong together is refused") {
   CHECK_REFUSES("0 kernels were given for the 1 tasks of network 'twice'",
                 (void)networks::plan_execution(network, partition, {}));
   kernels[0].buffers[0].layout.shape = {4, 15};
-  CHECK_REFUSES("its buffer 'x' has another type or size", (void)networks::plan_execution(network, partition, kernels));
+  CHECK_REFUSES("its buffer 'x' has another type, size or role",
+                (void)networks::plan_execution(network, partition, kernels));
   networks::LayerBuilder layers;
   const auto x = layers.graph().input("x", {4});
   const networks::Network other = layers.finish("other", {program::operators::relu(layers.graph(), x)});
   CHECK_REFUSES("the partition is not one of network 'other'",
                 (void)networks::plan_execution(other, partition, kernels));
   CHECK_REFUSES("the partition is not one of network 'other'", networks::check_partition(other, partition));
+}
+
+TEST_CASE("a kernel takes the constants of its task as constants, and writes its output") {
+  networks::LayerBuilder layers;
+  program::ComputeGraph& graph = layers.graph();
+  const auto x = graph.input("x", {16, 16});
+  const auto w = graph.constant("w", {16, 16});
+  // The weight is the second factor of one product and the first of the other; all have one shape.
+  const auto product = [&](const program::Tensor& a, const program::Tensor& b, const char* name) {
+    return graph.reduce(name, {{"i", 16}, {"j", 16}}, {{"k", 16}}, program::Combiner::Sum,
+                        [&](auto i, auto r) { return a(i[0], r[0]) * b(r[0], i[1]); });
+  };
+  const networks::Network network = layers.finish("both", {product(w, product(x, w, "right"), "left")});
+  const networks::Partition partition = networks::partition(network, Target{});
+  REQUIRE(partition.tasks.size() == 2);
+  const std::vector<codegen::Kernel> kernels = kernels_of(partition);
+  CHECK_NOTHROW((void)networks::plan_execution(network, partition, kernels));
+  const auto refused = [&](const std::string& buffer, const std::vector<codegen::Kernel>& wrong) {
+    CHECK_REFUSES("kernel 0 of network 'both' is not one of task '" + partition.tasks[0].task.name + "': its buffer '" +
+                      buffer + "' has another type, size or role",
+                  (void)networks::plan_execution(network, partition, wrong));
+  };
+  refused("w", {kernels[1], kernels[0]});
+  using loops::BufferRole;
+  for (const auto& [at, role, other] : {std::tuple(0U, BufferRole::Input, BufferRole::Constant),
+                                        {0U, BufferRole::Input, BufferRole::Output},
+                                        {1U, BufferRole::Constant, BufferRole::Input},
+                                        {2U, BufferRole::Output, BufferRole::Input}}) {
+    std::vector<codegen::Kernel> wrong = kernels;
+    loops::Buffer& layout = wrong[0].buffers[at].layout;
+    REQUIRE(layout.role == role);
+    layout.role = other;
+    refused(layout.name, wrong);
+  }
 }
 
 TEST_CASE("a partition computes the outputs that it was made for") {

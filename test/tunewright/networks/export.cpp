@@ -399,6 +399,19 @@ TEST_CASE("what cannot be exported is named") {
                  "the exports 'net_kernel0' and 'net', which has '" + other.file("net.h") +
                      "', would both declare net_kernel0; export one of them under another name"));
   CHECK_NOTHROW(codegen::export_kernel(kernels[0], "net_kernel", other.path()));
+  // Neither replaces the header of the other; of the same kind one may be written anew.
+  CHECK(contains(test::refusal([&] { codegen::export_kernel(kernels[0], "net", other.path()); }),
+                 "'" + other.file("net.h") +
+                     "' is the header of a network 'net', which the export of a kernel of that name would replace; "
+                     "export one of them under another name"));
+  CHECK_FALSE(std::filesystem::exists(other.file("net.o")));
+  CHECK_NOTHROW(networks::export_network(e.network, e.partition, kernels, e.values, "net", other.path()));
+  const codegen::ExportedKernel alone = codegen::export_kernel(kernels[0], "net", folder.path());
+  CHECK(contains(refused(), "'" + alone.header.string() +
+                                "' is the header of a kernel 'net', which the export of a network of that name would "
+                                "replace; export one of them under another name"));
+  CHECK_FALSE(std::filesystem::exists(folder.file("net.c")));
+  CHECK_NOTHROW(codegen::export_kernel(kernels[0], "net", folder.path()));
   e.network = text_network();
   CHECK(contains(refused(), "the partition is not one of network 'bert_base'"));
   std::ofstream(folder.file("file")) << "not a folder";

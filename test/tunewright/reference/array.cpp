@@ -40,7 +40,7 @@ TEST_CASE("numbers beyond an integer type wrap around or saturate") {
   CHECK(long_integer(0x1p62) == std::int64_t{1} << 62);
   CHECK(long_integer(-0x1p63) == std::numeric_limits<std::int64_t>::min());
   for (const double far : {0x1p63, 1e300, std::numeric_limits<double>::infinity()}) {
-    CHECK(long_integer(far) == std::numeric_limits<std::int64_t>::max() - 1023);  // the largest that is a double
+    CHECK(long_integer(far) == std::numeric_limits<std::int64_t>::max());
     CHECK(long_integer(-far) == std::numeric_limits<std::int64_t>::min());
   }
   CHECK(long_integer(std::numeric_limits<double>::quiet_NaN()) == 0);

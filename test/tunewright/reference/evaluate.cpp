@@ -123,6 +123,17 @@ TEST_CASE("operations of narrow types are rounded, or wrap around, one by one") 
   CHECK(mapped({10}, ScalarType::Float16, [](Expr x) { return x * 0.1; }) == Values{1});
 }
 
+TEST_CASE("functions of integers are computed in float64 and converted like casts") {
+  using Values = std::vector<double>;
+  CHECK(mapped({1, 6, -6}, ScalarType::Int8, [](Expr x) { return exp(x); }) == Values{2, 127, 0});
+  CHECK(mapped({0, 1}, ScalarType::UInt8, [](Expr x) { return log(x); }) == Values{0, 0});
+  CHECK(mapped({30}, ScalarType::Int32, [](Expr x) { return exp(x); }) == Values{2147483647});
+  CHECK(mapped({-1, 8}, ScalarType::Int32, [](Expr x) { return sqrt(x); }) == Values{0, 2});
+  CHECK(mapped({0}, ScalarType::Int32, [](Expr x) { return log(x); }) == Values{-0x1p31});
+  CHECK(mapped({1}, ScalarType::Int64, [](Expr x) { return exp(x) * 2; }) == Values{4});
+  CHECK(mapped({-1, 40}, ScalarType::Int64, [](Expr x) { return tanh(x) + erf(x) * 2; }) == Values{0, 3});
+}
+
 TEST_CASE("results of Booleans are true unless they are zero, as in the interpreter") {
   const auto graph = std::make_shared<ComputeGraph>();
   const Tensor x = graph->input("x", {2, 256}, ScalarType::Bool);

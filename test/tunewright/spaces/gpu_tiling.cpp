@@ -266,7 +266,7 @@ TEST_CASE("candidates for every operator, on two devices") {
         for (int i = 0; i < 3; ++i) {
           const auto changed = space.mutate(task, *config, rng);
           if (!changed || !space.feasible(task, *changed)) continue;
-          CHECK(space.key(*changed) != space.key(*config));
+          CHECK(changed->steps != config->steps);
           config = changed;
         }
         const auto again = space.decode(task, space.encode(*config));

@@ -646,7 +646,7 @@ TEST_CASE("samples and mutations replay, lower and can be named again") {
     CHECK(space.feasible(task, *config));
     CHECK(space.why_infeasible(task, *config).empty());
     if (const auto changed = space.mutate(task, *config, rng); changed && space.feasible(task, *changed)) {
-      CHECK(space.key(*changed) != space.key(*config));
+      CHECK(changed->steps != config->steps);
       config = changed;
       ++mutated;
     }

@@ -34,6 +34,7 @@ TEST_CASE("what the command line does not say is the plan's") {
   Line line({});
   const study::Options options = line.options();
   CHECK(options.out == "results-mine");
+  CHECK(options.study == "mine");
   CHECK(options.seeds == 7);
   CHECK(options.shards == 1);
   CHECK_FALSE(options.report_only);
@@ -66,6 +67,22 @@ TEST_CASE("what searches find depends on options of their own that have another 
   CHECK(Line({}).options(plan).conditions().empty());
   CHECK(Line({"--pool=8", "--set=few", "--minutes=3", "--seeds=9"}).options(plan).conditions().empty());
   CHECK(Line({"--size=2", "--pool=9"}).options(plan).conditions() == " pool=9 size=2");
+}
+
+TEST_CASE("the minutes of a study count from when its options are read, and without any it has all the time") {
+  study::Options options = Line({"--minutes=2"}).options();
+  CHECK_FALSE(options.is_out_of_time());
+  options.began -= Seconds(119);
+  CHECK_FALSE(options.is_out_of_time());
+  options.began -= Seconds(2);
+  CHECK(options.is_out_of_time());
+  for (const char* unlimited : {"--minutes=0", "--seeds=3"}) {
+    study::Options others = Line({unlimited}).options();
+    others.began -= Seconds(1e9);
+    CHECK_FALSE(others.is_out_of_time());
+  }
+  CHECK_THROWS_WITH_AS((void)Line({"--minutes=soon"}).options(), doctest::Contains("--minutes=soon: give a count"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("values out of range are named") {

@@ -82,25 +82,16 @@ struct Ended {
   std::size_t measured = 0;  ///< by it
 };
 
-/// Runs a study of two recipes, two problems and three seeds with 20 trials each, in a process of its own, as Google
-/// Benchmark runs once in one.
-template <class Measurer = Counted>
-Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const char* name = "toy",
-          void (*compare)(study::Study&) = compare_tasks<Measurer>, std::vector<std::string> folders = {}) {
+/// Calls `work()`, which returns the exit code, in a process of its own, as Google Benchmark runs once in one.
+template <class Work>
+Ended in_process(const Work& work) {
   const support::TemporaryFolder folder;
   const std::string count = folder.file("measured");
   const pid_t child = ::fork();
   if (child == 0) {
-    options.insert(options.begin(), "program");
-    options.push_back("--benchmark_out=" + folder.file("benchmarks.json"));
-    std::vector<char*> words;
-    for (std::string& option : options) words.push_back(option.data());
     std::freopen("/dev/null", "w", stdout);
     std::freopen("/dev/null", "w", stderr);
-    Counted::kills_after = kills_after;
-    const study::Plan plan{
-        .name = name, .seeds = 3, .folders = folders, .options = {"pool=8", "set=all"}, .choosing = {"set"}};
-    const int code = study::run(static_cast<int>(words.size()), words.data(), plan, compare);
+    const int code = work();
     std::ofstream(count) << Counted::measured;
     ::_exit(code);
   }
@@ -110,6 +101,23 @@ Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const c
   Ended ended{.code = WEXITSTATUS(status)};
   std::ifstream(count) >> ended.measured;
   return ended;
+}
+
+/// Runs a study of two recipes, two problems and three seeds with 20 trials each.
+template <class Measurer = Counted>
+Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const char* name = "toy",
+          void (*compare)(study::Study&) = compare_tasks<Measurer>, std::vector<std::string> folders = {}) {
+  const support::TemporaryFolder folder;
+  options.insert(options.begin(), "program");
+  options.push_back("--benchmark_out=" + folder.file("benchmarks.json"));
+  std::vector<char*> words;
+  for (std::string& option : options) words.push_back(option.data());
+  return in_process([&] {
+    Counted::kills_after = kills_after;
+    const study::Plan plan{
+        .name = name, .seeds = 3, .folders = folders, .options = {"pool=8", "set=all"}, .choosing = {"set"}};
+    return study::run(static_cast<int>(words.size()), words.data(), plan, compare);
+  });
 }
 std::string text(const std::string& path) {
   std::ifstream in(path);
@@ -325,6 +333,39 @@ TEST_CASE("what recipes ended with is measured in turns, once") {
   CHECK(run<Confirming>({"--out=" + one.path(), "--recipes=Random"}).measured == 0);
 }
 
+TEST_CASE("once its minutes are over a study begins no search and measures no finalists, and it may go on later") {
+  const support::TemporaryFolder folder;
+  const auto run_after = [&](Seconds elapsed, const std::string& reference = {}) {
+    study::Options options{.out = folder.path(), .seeds = 3, .reference = reference};
+    options.others["minutes"] = "1";
+    options.began -= elapsed;
+    return in_process([&] {
+      std::string program = "program";
+      char* words[] = {program.data(), nullptr};
+      int count = 1;
+      benchmark::Initialize(&count, words);
+      study::Study study({.name = "toy"}, options);
+      compare_tasks<Confirming>(study);
+      return study.run() ? 0 : 1;
+    });
+  };
+  for (const char* reference : {"", "Evolution"}) {
+    const Ended late = run_after(Seconds(61), reference);
+    CHECK(late.code == 0);
+    CHECK(late.measured == 0);
+  }
+  constexpr std::size_t in_turns = 2 * 3 * (2 + 1);  // two recipes and one of them again, by problem and seed
+  CHECK(run_after(Seconds(0)).measured == all_trials + in_turns);
+  const std::string tables = text(folder.file("toy.md"));
+  CHECK(tables.find("12 searches are finished, 12 of them") != std::string::npos);
+  // What is known is told nevertheless.
+  CHECK(run_after(Seconds(61)).measured == 0);
+  CHECK(text(folder.file("toy.md")) == tables);
+  std::ofstream(folder.file("finalists.1-of-1.jsonl"), std::ios::trunc);
+  CHECK(run_after(Seconds(61)).measured == 0);
+  CHECK(run_after(Seconds(0)).measured == in_turns);
+}
+
 TEST_CASE("what cannot be studied is said, and the exit code tells") {
   const support::TemporaryFolder folder;
   const std::string out = "--out=" + folder.path();
@@ -396,7 +437,8 @@ TEST_CASE("runs that are no searches: one that throws is told by the exit code, 
   CHECK(ended({}) == std::pair{1, 0});
   CHECK(ended({works}, "--benchmark_filter=nothing") == std::pair{1, 0});
   CHECK(ended({works}, "--benchmark_list_tests=true") == std::pair{0, 0});
-  for (const char* option : {"--recipes=subject0", "--problems=data", "--reference=subject0", "--shard=1/2"})
+  for (const char* option :
+       {"--recipes=subject0", "--problems=data", "--reference=subject0", "--shard=1/2", "--report"})
     CHECK(ended({works}, option) == std::pair{1, 0});
 }
 

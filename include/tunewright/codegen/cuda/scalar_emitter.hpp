@@ -342,12 +342,12 @@ class ScalarEmitter {
         return {context_.element(context_.nest.buffer_of[node.tensor], places_.at(&node))};
       }
       case Op::Negate: return rounded(negated(operand(arg(0), always)), own);
-      case Op::Abs: return rounded(function(own, "fabs", arg(0), always), own);
-      case Op::Exp: return rounded(function(own, "exp", arg(0), always), own);
-      case Op::Log: return rounded(function(own, "log", arg(0), always), own);
-      case Op::Sqrt: return rounded(function(own, "sqrt", arg(0), always), own);
-      case Op::Tanh: return rounded(function(own, "tanh", arg(0), always), own);
-      case Op::Erf: return rounded(function(own, "erf", arg(0), always), own);
+      case Op::Abs: return function(own, "fabs", arg(0), always);
+      case Op::Exp: return function(own, "exp", arg(0), always);
+      case Op::Log: return function(own, "log", arg(0), always);
+      case Op::Sqrt: return function(own, "sqrt", arg(0), always);
+      case Op::Tanh: return function(own, "tanh", arg(0), always);
+      case Op::Erf: return function(own, "erf", arg(0), always);
       case Op::Cast: return cast_of(arg(0), own, always);
       case Op::Not: return {"!" + evaluate(arg(0), always).in(Text::Unary), Text::Unary};
       case Op::Add: return rounded(binary(node, " + ", Text::Sum, always), own);
@@ -395,12 +395,12 @@ class ScalarEmitter {
 
   [[nodiscard]] Text function(const CudaType& own, const std::string& name, const ExprNode& argument, bool always) {
     const std::string text = operand(argument, always).text;
-    if (own.scalar == "float32" || own.emulated) return {name + "f(" + text + ")"};
+    if (own.scalar == "float32" || own.emulated) return rounded({name + "f(" + text + ")"}, own);
     if (own.scalar == "float64") return {name + "(" + text + ")"};
     if (name == "fabs")
-      return {(own.modular.empty() ? "abs" : context_.helper(wrapping_abs_helper)) + "(" + text + ")"};
-    // Functions of integers are computed in double and truncated.
-    return {"(" + std::string(own.spelling) + ")" + name + "((double)(" + text + "))", Text::Unary};
+      return rounded({(own.modular.empty() ? "abs" : context_.helper(wrapping_abs_helper)) + "(" + text + ")"}, own);
+    // Functions of integers are computed in double and converted like casts.
+    return whole({name + "((double)(" + text + "))"}, program::ScalarType::Float64, own);
   }
 
   [[nodiscard]] Text binary(const ExprNode& node, const char* symbol, int precedence, bool always) {
@@ -409,8 +409,8 @@ class ScalarEmitter {
   }
 
   [[nodiscard]] Text cast_of(const ExprNode& from, const CudaType& to, bool always) {
-    if (to.scalar == "bool") return {operand(from, always).in(Text::Equality + 1) + " != 0", Text::Equality};
     const Text value = operand(from, always);
+    if (to.scalar == "bool") return whole(value, from.type, to);
     if (to.emulated) {
       if (type(from).emulated || from.type == program::ScalarType::Float32) return rounded(value, to);
       const bool fits = program::holds(program::ScalarType::Float32, from.type);
@@ -419,20 +419,24 @@ class ScalarEmitter {
           to);
     }
     if (type(from).emulated && to.scalar == "float32") return value;
-    const std::string type_name(to.spelling);
     if (!program::is_float(from.type) || to.scalar.starts_with("float"))
-      return {"(" + type_name + ")" + value.in(Text::Unary), Text::Unary};
+      return {"(" + std::string(to.spelling) + ")" + value.in(Text::Unary), Text::Unary};
+    return whole(value, from.type, to);
+  }
+  /// Converts a floating-point number to an integer, or any number to a Boolean.
+  [[nodiscard]] Text whole(const Text& value, program::ScalarType from, const CudaType& to) {
+    if (to.scalar == "bool") return {value.in(Text::Equality + 1) + " != 0", Text::Equality};
     // The device's conversions to integers saturate; there are none to narrower types. NaN becomes 0, but not from
     // double nor to 64 bits.
     std::string number = value.in(Text::Unary);
-    if (from.type == program::ScalarType::Float64 || to.bytes == 8) {
+    if (from == program::ScalarType::Float64 || to.bytes == 8) {
       number = context_.helper(zero_if_nan_helper) + "(" + value.text + ")";
     }
     if (to.bytes == 1) {
       const std::string least = to.scalar == "int8" ? "-128" : "0", most = to.scalar == "int8" ? "127" : "255";
       number = "max(" + least + ", min(" + most + ", (int)" + number + "))";
     }
-    return {"(" + type_name + ")" + number, Text::Unary};
+    return {"(" + std::string(to.spelling) + ")" + number, Text::Unary};
   }
 
   /// Comparisons of indices that follow from the loops' extents are decided here; others use 32 bits.

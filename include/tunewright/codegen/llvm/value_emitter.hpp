@@ -34,7 +34,7 @@ class ValueEmitter {
   [[nodiscard]] llvm::Constant* number(double value, program::ScalarType type) {
     const double held = program::converted(value, program::ScalarType::Float64, type);
     if (program::is_float(type)) return llvm::ConstantFP::get(numbers_.value_type(type), held);
-    return llvm::ConstantInt::getSigned(numbers_.value_type(type), static_cast<std::int64_t>(held));
+    return llvm::ConstantInt::getSigned(numbers_.value_type(type), program::as_int64(held));
   }
 
   /// The value broadcast to all lanes.

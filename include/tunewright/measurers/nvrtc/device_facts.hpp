@@ -39,10 +39,11 @@ struct DeviceFacts {
   [[nodiscard]] std::string identity() const;
 };
 
-/// Float32 lanes of a multiprocessor, by compute capability.
+/// Float32 lanes of a multiprocessor, by compute capability (CUDA C++ Programming Guide, "Throughput of Native
+/// Arithmetic Instructions").
 [[nodiscard]] constexpr int fp32_lanes(int major, int minor) noexcept {
-  if (major == 7 || (major == 8 && minor == 0)) return 64;
-  return 128;
+  if (major == 3) return 192;
+  return major == 7 || (minor == 0 && (major == 6 || major == 8)) ? 64 : 128;
 }
 
 /// The device as a target; its peaks are computed from the maximum clocks. `threads` stays 1, because kernels run on

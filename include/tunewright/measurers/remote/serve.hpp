@@ -39,16 +39,20 @@ class Worker {
 };
 
 /// Reads requests from `in` and answers on `out` until the other end closes: what `tunewright-worker` does with its
-/// standard input and output. Call it before the process has threads: it forks the process that runs kernels, whose
-/// output goes to standard error. The calling process stays confined (`sandbox::confine_worker`).
+/// standard input and output. Call it before the process has threads: it forks the process that runs kernels. That has
+/// the standard streams of this process; so that nothing of a kernel is part of the conversation, if `in` or `out` is
+/// standard input or output, this process from then on reads nothing from the one and writes to standard error instead
+/// of to the other. The calling process stays confined (`sandbox::confine_worker`).
 ///
-/// Returns 0 if the other end closes between two messages. Throws as `Worker::serve` does.
+/// Returns 0 if the other end closes between two messages. Throws as `Worker::serve` does, and `std::system_error` if
+/// standard input or output is to be replaced, and one of the three streams is closed.
 int serve(int in, int out, const ServeOptions& options = {});
 
 }  // namespace tunewright::measurers::remote
 
 #if TUNEWRIGHT_DEFINES(remote)
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +66,7 @@ int serve(int in, int out, const ServeOptions& options = {});
 #include "tunewright/codegen/object_loader.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/measurers/sandbox/pinned_runtime.hpp"
+#include "tunewright/measurers/sandbox/wire.hpp"
 
 namespace tunewright::measurers::remote {
 
@@ -202,6 +207,19 @@ TUNEWRIGHT_INLINE void Worker::serve(FrameCarrier& carrier, const ServeOptions& 
 }
 
 TUNEWRIGHT_INLINE int serve(int in, int out, const ServeOptions& options) {
+  sandbox::Descriptor own_in, own_out;
+  if (std::min(in, out) <= STDOUT_FILENO) {
+    // Forks keep standard streams alone.
+    const auto moved = [](int fd) { return sandbox::Descriptor(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)); };
+    own_in = moved(in);
+    own_out = moved(out);
+    if (!own_in || !own_out || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+      sandbox::throw_system_error("standard input, standard output or standard error");
+    const sandbox::Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!nothing || ::dup2(nothing.get(), STDIN_FILENO) < 0) sandbox::throw_system_error("/dev/null");
+    in = own_in.get();
+    out = own_out.get();
+  }
   Worker worker;
   sandbox::confine_worker();  // its input comes from another machine
   FrameStream stream(in, out, request_limit_bytes);

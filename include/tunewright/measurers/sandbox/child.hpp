@@ -37,7 +37,9 @@ namespace tunewright::measurers::sandbox {
 /// The worker's side of the sandbox: holds the buffers of one task, binds kernels to them, and answers requests.
 class Child {
  public:
-  Child(int socket, const WorkerParts& parts) : socket_(socket), parts_(parts) {}
+  Child(int socket, const WorkerParts& parts) : socket_(socket), parts_(parts) {
+    if (::sched_getaffinity(0, sizeof usual_processors_, &usual_processors_) != 0) CPU_ZERO(&usual_processors_);
+  }
 
   /// Answers requests until the tuner closes its end.
   void serve();
@@ -91,9 +93,10 @@ class Child {
     if (!processors_.empty()) allow(0, std::span(processors_).first(1));
   }
 
-  /// Throws `std::runtime_error` if one of the task's processors may not be used. The system refuses a set of such
-  /// alone, and ignores them in a set with others.
-  void check_processors() const;
+  /// Keeps to the first of the task's processors, or without any to those that the process may use. Throws
+  /// `std::runtime_error` if one of them may not be used. The system refuses a set of such alone, and ignores them in a
+  /// set with others.
+  void take_processors() const;
 
   /// Called before the first call of a native kernel: it may start its own threads, which inherit the caller's
   /// affinity.
@@ -138,7 +141,8 @@ class Child {
   const WorkerParts& parts_;
   Mapping mapping_;
   unsigned threads_ = 1;
-  std::vector<int> processors_;
+  cpu_set_t usual_processors_;   // before any task; empty if the system has more processors than a set holds
+  std::vector<int> processors_;  // of the task
   std::vector<std::pair<InputView, GuardedBuffer>> inputs_;
   std::vector<Output> outputs_;
   std::deque<Packed> packed_;
@@ -241,12 +245,16 @@ TUNEWRIGHT_INLINE void Child::set_task(Mapping mapping, const Request& request) 
     GuardedBuffer memory(output.name, count * program::size_in_bytes(output.type));
     outputs_.push_back({std::move(output), std::move(memory)});
   }
-  check_processors();
+  take_processors();
   (void)runtime();
 }
 
-TUNEWRIGHT_INLINE void Child::check_processors() const {
-  if (processors_.empty()) return;
+TUNEWRIGHT_INLINE void Child::take_processors() const {
+  if (processors_.empty()) {
+    if (CPU_COUNT(&usual_processors_) > 0 && ::sched_setaffinity(0, sizeof usual_processors_, &usual_processors_) != 0)
+      throw_system_error("sched_setaffinity");
+    return;
+  }
   cpu_set_t allowed = host::cpu_set_of(processors_);
   if (::sched_setaffinity(0, sizeof allowed, &allowed) != 0) {
     CPU_ZERO(&allowed);

@@ -168,8 +168,10 @@ template <class Call>
   if (series.stopped == StopReason::Budget && series.repeats.size() >= protocol.repeats_max &&
       series.spread() > protocol.noisy_spread) {
     std::this_thread::sleep_for(std::chrono::duration<double>(protocol.cooldown_seconds));
-    Series again = one_series(protocol, best_seconds, series.calls, stats::median(series.repeats), call, eviction);
-    if (again.spread() < series.spread()) series = std::move(again);
+    const double fastest = std::min(estimate.of_calls, *std::min_element(series.repeats.begin(), series.repeats.end()));
+    Series again = one_series(protocol, best_seconds, series.calls, fastest, call, eviction);
+    // The spread of a few repeats, which is 0 for one, says nothing.
+    if (again.repeats.size() >= protocol.repeats_min && again.spread() < series.spread()) series = std::move(again);
   }
   return series;
 }

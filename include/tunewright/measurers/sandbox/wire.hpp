@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -132,6 +133,31 @@ class Reader {
   std::size_t at_ = 0;
 };
 
+/// What is left of a limit to waiting. A wait takes no more of it than was asked for, which is a slice at most: a
+/// machine that was frozen meanwhile wakes up with the rest.
+class TimeLeft {
+ public:
+  static constexpr std::chrono::milliseconds slice{500};
+
+  /// Without a limit if `limit` is negative.
+  explicit TimeLeft(std::chrono::duration<double> limit) noexcept : limited_(limit.count() >= 0), left_(limit) {}
+  /// How long to wait next, as `poll` takes it: -1 without a limit.
+  [[nodiscard]] int next_ms() const noexcept {
+    if (!limited_) return -1;
+    if (left_ >= slice) return static_cast<int>(slice.count());
+    return left_.count() <= 0 ? 0 : static_cast<int>(left_.count() * 1e3) + 1;
+  }
+  /// After a wait of `next_ms()` that took `seconds`.
+  void take(std::chrono::duration<double> seconds) noexcept {
+    if (limited_) left_ -= std::min(seconds, std::chrono::duration<double>(std::chrono::milliseconds(next_ms())));
+  }
+  [[nodiscard]] bool over() const noexcept { return limited_ && left_.count() <= 0; }
+
+ private:
+  bool limited_;
+  std::chrono::duration<double> left_;
+};
+
 enum class Received { Message, Closed, TimedOut };
 
 /// Sends one record, with descriptor `fd` unless that is negative. False if the other end is gone.
@@ -156,26 +182,24 @@ template <class Record>
   return sent == static_cast<ssize_t>(sizeof record);
 }
 
-/// Waits up to `timeout` for one record; forever if it is negative. A record of another size counts as the end of the
-/// connection, because the other side violates the protocol. The first descriptor that comes with the record goes to
-/// `fd`; the others are closed, as are all without `fd`.
+/// Waits up to `timeout`, as `TimeLeft` counts it, for one record; forever if it is negative. A record of another size
+/// counts as the end of the connection, because the other side violates the protocol. The first descriptor that comes
+/// with the record goes to `fd`; the others are closed, as are all without `fd`.
 template <class Record>
   requires std::is_trivially_copyable_v<Record>
 [[nodiscard]] Received receive_record(
     int socket, Record& record, Descriptor* fd = nullptr,
     std::chrono::duration<double> timeout = std::chrono::duration<double>(-1)) noexcept {
   using SteadyClock = std::chrono::steady_clock;
-  const auto start = SteadyClock::now();
+  TimeLeft left(timeout);
   for (;;) {
-    int wait_ms = -1;
-    if (timeout.count() >= 0) {
-      const std::chrono::duration<double> elapsed = SteadyClock::now() - start;
-      const double left = (timeout - elapsed).count();
-      wait_ms = left <= 0 ? 0 : left > 1e6 ? 1'000'000'000 : static_cast<int>(left * 1e3) + 1;
-    }
     pollfd ready{socket, POLLIN, 0};
-    const int count = ::poll(&ready, 1, wait_ms);
-    if (count < 0 && errno == EINTR) continue;
+    const auto start = SteadyClock::now();
+    const int count = ::poll(&ready, 1, left.next_ms());
+    const int error = errno;
+    left.take(SteadyClock::now() - start);
+    if (count < 0 && error == EINTR) continue;
+    if (count == 0 && !left.over()) continue;
     if (count == 0) return Received::TimedOut;
     if (count < 0) return Received::Closed;
 

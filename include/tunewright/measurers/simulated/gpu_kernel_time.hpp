@@ -21,8 +21,8 @@ namespace tunewright::measurers::simulated {
 /// Sums over the statements of a kernel, per block unless stated otherwise.
 struct KernelWork {
   std::int64_t blocks = 1;
-  std::array<ThreadLoop, 3> threads{};
-  loops::FragmentInstructions instructions;  ///< of tensor cores
+  std::array<std::int64_t, 3> block{1, 1, 1};  ///< threads along x, y, z
+  loops::FragmentInstructions instructions;    ///< of tensor cores
   std::int64_t shared_bytes = 0;
   std::int64_t accumulators = 0;  ///< registers per thread
   std::int64_t operands = 0;      ///< registers per thread; the maximum over statements
@@ -31,7 +31,7 @@ struct KernelWork {
   Ticks ahead = 0;                      ///< of its prefetches, for one tile each
   std::vector<std::int64_t> requested;  ///< per buffer: bytes requested by all blocks together
 
-  [[nodiscard]] std::int64_t block_threads() const { return threads[0].extent * threads[1].extent * threads[2].extent; }
+  [[nodiscard]] std::int64_t block_threads() const { return block[0] * block[1] * block[2]; }
   [[nodiscard]] std::int64_t warps() const { return program::ceil_div(block_threads(), warp_size); }
 };
 
@@ -75,13 +75,14 @@ class GpuKernelTime {
   }
 
  private:
-  /// Occupancy: blocks that one multiprocessor runs at a time; 0 if a block does not fit. Ignores the 1 KiB of shared
-  /// memory that CUDA reserves per block from compute capability 8.0 on (Ampere Tuning Guide).
+  /// Occupancy: blocks that one multiprocessor runs at a time; 0 if a block does not fit. Unknown limits are skipped,
+  /// but for 16 blocks, the least of what devices allow. Ignores the 1 KiB of shared memory that CUDA reserves per
+  /// block from compute capability 8.0 on (Ampere Tuning Guide).
   [[nodiscard]] std::int64_t resident_blocks() const {
     const std::int64_t threads = kernel_.warps() * warp_size;
-    std::int64_t blocks = target_.max_blocks_per_multiprocessor;
+    std::int64_t blocks = target_.max_blocks_per_multiprocessor > 0 ? target_.max_blocks_per_multiprocessor : 16;
     const auto at_most = [&](std::uint64_t available, std::int64_t used) {
-      if (used > 0) blocks = std::min(blocks, static_cast<std::int64_t>(available) / used);
+      if (available > 0 && used > 0) blocks = std::min(blocks, static_cast<std::int64_t>(available) / used);
     };
     at_most(target_.max_threads_per_multiprocessor, threads);
     at_most(target_.registers_per_multiprocessor, threads * std::min(wanted_registers(), registers_of_thread()));
@@ -91,12 +92,11 @@ class GpuKernelTime {
   [[nodiscard]] std::int64_t wanted_registers() const {
     return kernel_.accumulators + kernel_.operands + prices_.registers_for_addresses;
   }
-  /// Registers available per thread if one block is to fit. Further values are spilled.
+  /// Registers available per thread if one block is to fit; 255 if unknown. Further values are spilled.
   [[nodiscard]] std::int64_t registers_of_thread() const {
-    std::int64_t most = target_.max_registers_per_thread;
-    if (target_.registers_per_multiprocessor > 0) {
-      most = std::min(most,
-                      static_cast<std::int64_t>(target_.registers_per_multiprocessor) / (kernel_.warps() * warp_size));
+    std::int64_t most = target_.max_registers_per_thread > 0 ? target_.max_registers_per_thread : 255;
+    for (const std::int64_t available : {target_.registers_per_block, target_.registers_per_multiprocessor}) {
+      if (available > 0) most = std::min(most, available / (kernel_.warps() * warp_size));
     }
     return std::max<std::int64_t>(most, 1);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -57,18 +58,22 @@ class GpuMachine {
     bool fetches = false;                                    ///< fills shared memory again in each iteration
   };
 
-  /// Finds grid and block of the kernel.
+  /// Finds grid and block of the kernel, after its instructions: along x, a block has the threads that hold fragments
+  /// together.
   void find_threads(const loops::Node& node) {
     if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
       for (const loops::Node& inner : branch->then) find_threads(inner);
     }
+    if (const auto* allocate = std::get_if<loops::Allocate>(&node.content);
+        allocate != nullptr && is_fragment(allocate->buffer))
+      kernel_.block[0] = std::max(kernel_.block[0], kernel_.instructions.threads_together());
     const auto* loop = std::get_if<loops::Loop>(&node.content);
     if (loop == nullptr) return;
     const std::int64_t extent = nest_.variables[loop->var].extent;
     if (schedule::is_block_index(loop->kind)) kernel_.blocks = times(kernel_.blocks, extent);
     if (schedule::is_thread_index(loop->kind)) {
-      ThreadLoop& own = kernel_.threads[schedule::dimension_of_index(loop->kind)];
-      if (extent > own.extent) own = {loop->var, extent};
+      std::int64_t& threads = kernel_.block[schedule::dimension_of_index(loop->kind)];
+      threads = std::max(threads, extent);
     }
     for (const loops::Node& inner : loop->body) find_threads(inner);
   }
@@ -154,8 +159,8 @@ class GpuMachine {
   }
 
   /// Elements of `a` that one execution of the tile accesses, and how many of them one instruction moves: those of a
-  /// vectorized loop and, in shared memory, of an unrolled loop if rows begin at whole vectors, because compilers load
-  /// these as vectors.
+  /// vectorized loop and, in shared memory, of an unrolled loop, because compilers load these as vectors. The loop has
+  /// whole vectors, and so have rows.
   struct InTile {
     std::int64_t elements = 1, together = 1;
   };
@@ -169,10 +174,8 @@ class GpuMachine {
       reached.elements = times(reached.elements, loop.extent);
       const bool contiguous = !a.physical.empty() && a.physical.back().coefficient(loop.var) == 1;
       if (!contiguous) continue;
-      if (loop.kind == loops::LoopKind::Vectorized)
-        reached.together = std::min(loop.extent, widest);
-      else if (buffer.scope == loops::Scope::Shared)
-        reached.together = std::gcd(std::gcd(loop.extent, widest), row_elements(buffer));
+      if (loop.kind == loops::LoopKind::Vectorized || buffer.scope == loops::Scope::Shared)
+        reached.together = std::gcd(std::gcd(loop.extent, widest), pitch(buffer));
     }
     return reached;
   }
@@ -295,6 +298,10 @@ class GpuMachine {
   [[nodiscard]] static std::int64_t row_elements(const loops::Buffer& buffer) {
     return buffer.packing.empty() ? buffer.shape.back() : buffer.packing.back().extent;
   }
+  /// The same; 0 if there is only one row.
+  [[nodiscard]] static std::int64_t pitch(const loops::Buffer& buffer) {
+    return buffer.elements() > row_elements(buffer) ? row_elements(buffer) : 0;
+  }
 
   /// Time that a multiprocessor needs for one product of fragments: on its tensor cores, for warps or warp groups, or
   /// on its other units if it has none.
@@ -363,11 +370,21 @@ class GpuMachine {
     return scope == loops::Scope::Global || scope == loops::Scope::Shared || workspace_[a.buffer];
   }
 
+  /// The open loops over threads.
+  [[nodiscard]] std::array<ThreadLoop, 3> open_threads() const {
+    std::array<ThreadLoop, 3> threads;
+    for (std::size_t i = 0; i < threads.size(); ++i) threads[i].extent = kernel_.block[i];
+    for (const OpenLoop& loop : open_) {
+      if (schedule::is_thread_index(loop.kind)) threads[schedule::dimension_of_index(loop.kind)].var = loop.var;
+    }
+    return threads;
+  }
+
   /// Adds the cost of moving an operand for all tiles; returns the latency of one.
   Ticks move(const Instances& of, const Access& a) {
     const auto [elements, together] = in_tile(of, a);
     const std::int64_t active = std::min(kernel_.block_threads(), warp_size);
-    const std::vector<std::int64_t> words = words_of_warp(nest_, a, kernel_.threads, active, together);
+    const std::vector<std::int64_t> words = words_of_warp(nest_, a, open_threads(), active, together);
     const std::int64_t times_moved = times(kernel_.warps(), times(of.entered, program::ceil_div(elements, together)));
     kernel_.issue += times(times_moved, prices_.issue);
     if (nest_.buffers[a.buffer].scope == loops::Scope::Shared) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tunewright/loops/nest.hpp"
@@ -15,14 +16,15 @@ namespace tunewright::measurers::simulated {
 
 inline constexpr std::int64_t warp_size = 32;
 
-/// A loop bound to threads; threads of a block are numbered along x first.
+/// One dimension of the threads around an access; threads of a block are numbered along x first.
 struct ThreadLoop {
-  loops::Var var = 0;
-  std::int64_t extent = 1;
+  std::optional<loops::Var> var{};  ///< the loop bound to it; none: all of its threads do the same
+  std::int64_t extent = 1;          ///< of the block
 };
 
-/// Addresses of the 4-byte words that the first warp of a block accesses if each of its `active` threads reads
-/// `elements` consecutive elements, with all other loops in their first iteration. Distinct and ascending.
+/// Addresses of the 4-byte words that the first warp of a block accesses if each of its first `active` threads reads
+/// `elements` consecutive elements, with all other loops in their first iteration; threads beyond the end of a loop
+/// read nothing. Distinct and ascending.
 [[nodiscard]] inline std::vector<std::int64_t> words_of_warp(const loops::LoopNest& nest, const Access& a,
                                                              const std::array<ThreadLoop, 3>& threads,
                                                              std::int64_t active, std::int64_t elements) {
@@ -31,11 +33,18 @@ struct ThreadLoop {
   const program::IndexExpr offset = loops::flatten(buffer, a.physical);
   std::vector<std::int64_t> words;
   for (std::int64_t thread = 0; thread < active; ++thread) {
+    std::array<std::int64_t, 3> index{};
+    std::int64_t rest = thread;
+    bool reads = true;
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+      index[i] = rest % threads[i].extent;
+      rest /= threads[i].extent;
+      reads = reads && (!threads[i].var || index[i] < nest.variables[*threads[i].var].extent);
+    }
+    if (!reads) continue;
     const std::int64_t first = bytes * offset.evaluate([&](loops::Var var) {
-      std::int64_t rest = thread;
-      for (const ThreadLoop& loop : threads) {
-        if (loop.extent > 1 && loop.var == var) return rest % loop.extent;
-        rest /= loop.extent;
+      for (std::size_t i = 0; i < threads.size(); ++i) {
+        if (threads[i].var == var) return index[i];
       }
       return std::int64_t{0};
     });

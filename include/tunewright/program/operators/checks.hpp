@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -70,9 +71,10 @@ void require_same_type(std::string_view who, const Tensor& a, const Tensor& b);
 /// of the tensor, so a half would become 0 for integers.
 void require_floating_point(std::string_view who, std::string_view operand, const Tensor& t);
 
-/// `value`, saturated to the range of an integer type.
+/// `value`, saturated to the doubles in the range of an integer type.
 [[nodiscard]] inline double within_range_of(double value, ScalarType type) {
-  return std::clamp(value, lowest(type), highest(type));
+  const double most = is_number_of(highest(type), type) ? highest(type) : std::nextafter(highest(type), 0);
+  return std::clamp(value, lowest(type), most);
 }
 
 /// Throws unless `value` is a number of the type of `t`; for integers no infinity is.

@@ -2,12 +2,16 @@
 #include "tunewright/measurers/remote/serve.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -59,6 +63,73 @@ TEST_CASE("a worker behind pipes ends with its host as one behind a socket does"
   CHECK(test::refusal<std::exception>([&] { worker.serve(there); }) == "nothing was thrown");
   ::close(to_worker[0]);
   ::close(from_worker[1]);
+}
+
+TEST_CASE("a worker that talks through standard streams leaves nothing of them to what else it runs") {
+  int conversation[2], errors[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, conversation) == 0);
+  REQUIRE(::pipe(errors) == 0);
+  sandbox::Descriptor ours(conversation[0]), said(errors[0]);
+  const pid_t worker = ::fork();
+  if (worker == 0) {
+    ours.close();
+    said.close();
+    if (::dup2(conversation[1], STDIN_FILENO) < 0 || ::dup2(conversation[1], STDOUT_FILENO) < 0 ||
+        ::dup2(errors[1], STDERR_FILENO) < 0)
+      ::_exit(1);
+    ::close(conversation[1]);
+    ::close(errors[1]);
+    int status = 2;
+    try {
+      status = remote::serve(STDIN_FILENO, STDOUT_FILENO);
+    } catch (...) {
+    }
+    char byte = 0;
+    if (::write(STDOUT_FILENO, "x", 1) != 1) status = 3;  // as a kernel prints
+    if (::read(STDIN_FILENO, &byte, 1) != 0) status = 4;
+    ::_exit(status);
+  }
+  ::close(conversation[1]);
+  ::close(errors[1]);
+  {
+    remote::FrameStream here(ours.get(), ours.get(), remote::reply_limit_bytes);
+    const remote::Conversation host(here, Seconds(60));
+    CHECK(host.device().identity() == remote::this_device().identity());
+  }
+  ::shutdown(ours.get(), SHUT_WR);
+  std::string text;
+  for (char byte = 0; ::read(said.get(), &byte, 1) == 1;) text += byte;
+  CHECK(text == "x");
+  char byte = 0;
+  CHECK(::read(ours.get(), &byte, 1) == 0);
+  int status = 0;
+  REQUIRE(::waitpid(worker, &status, 0) == worker);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("a worker without one of the standard streams that it is to use does not start") {
+  for (const int closed : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    const pid_t worker = ::fork();
+    if (worker == 0) {
+      const int nothing = ::open("/dev/null", O_RDWR);
+      for (const int stream : {STDIN_FILENO, STDOUT_FILENO}) ::dup2(nothing, stream);
+      ::close(closed);
+      int status = 1;
+      try {
+        static_cast<void>(remote::serve(STDIN_FILENO, STDOUT_FILENO));
+      } catch (const std::system_error& error) {
+        const std::string_view text = error.what();
+        status = text.starts_with("standard input, standard output or standard error") ? 0 : 2;
+      } catch (...) {
+      }
+      ::_exit(status);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(worker, &status, 0) == worker);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+  }
 }
 
 TEST_CASE("a kernel for which the system has no memory file is unknown with the reason, and the worker goes on") {

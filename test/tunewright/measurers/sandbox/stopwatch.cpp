@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 using namespace tunewright;
@@ -62,6 +64,44 @@ TEST_CASE("a noisy series is taken again, once") {
   CHECK(calls == 8);
   CHECK(series.repeats.size() == 4);
   CHECK(series.stopped == StopReason::Budget);
+}
+
+TEST_CASE("a second series that was cut short does not replace the first, a whole one that is less noisy does") {
+  struct Scripted {
+    double fastest, step;       ///< of calls of the first series: in turns these seconds, one step more, and two
+    std::vector<double> again;  ///< of calls of the repeats of the second series; the last one lasts
+    std::size_t& asked;
+    [[nodiscard]] double seconds(unsigned calls) const {
+      const std::size_t at = asked++;
+      if (at < 12) return calls * (fastest + static_cast<double>(at % 3) * step);
+      return calls * again.at(std::min(at - 12, again.size() - 1));
+    }
+  };
+  Protocol protocol;
+  protocol.warmup_calls = 0;
+  const auto timed = [&](double best, std::vector<double> again, double fastest = 2e-3, double step = 1e-3) {
+    std::size_t asked = 0;
+    return time_kernel(protocol, best, fastest, Scripted{fastest, step, std::move(again), asked});
+  };
+  // Stopped by the budget at once, as where the program was suspended meanwhile.
+  const Series out_of_time = timed(0, {0.2});
+  CHECK(out_of_time.stopped == StopReason::Budget);
+  CHECK(out_of_time.repeats.size() == 12);
+  CHECK(stats::median(out_of_time.repeats) == doctest::Approx(3e-3));
+  // Given up as far slower, by a repeat of more than a third of the budget.
+  const Series far_slower = timed(2e-3, {0.06});
+  CHECK(far_slower.stopped == StopReason::Budget);
+  CHECK(far_slower.repeats.size() == 12);
+  // A whole one is kept if it is less noisy, and only then.
+  const Series calm = timed(0, {2e-3});
+  CHECK(calm.stopped == StopReason::Precise);
+  CHECK(calm.repeats == std::vector<double>(5, 2e-3));
+  const Series noisier = timed(0, {2e-3, 5e-3, 9e-3, 2e-3, 5e-3, 9e-3, 2e-3, 5e-3, 9e-3, 2e-3, 5e-3, 9e-3});
+  CHECK(stats::median(noisier.repeats) == doctest::Approx(3e-3));
+  // A long call of the first series that was as fast as the best speaks for the kernel in the second, too.
+  const Series best = timed(6e-3, {9e-3, 6.1e-3}, 6e-3, 1.5e-3);
+  CHECK(best.stopped == StopReason::Precise);
+  CHECK(best.repeats == std::vector<double>{9e-3, 6.1e-3, 6.1e-3, 6.1e-3, 6.1e-3});
 }
 
 TEST_CASE("an eviction precedes each call and is not timed") {

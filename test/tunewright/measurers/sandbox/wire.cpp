@@ -90,6 +90,33 @@ TEST_CASE("of several descriptors one is taken, and the others are closed, as ar
   CHECK(open_descriptors() == before);
 }
 
+TEST_CASE("a wait takes no more of a limit than it asked for, whatever the clock says") {
+  using Duration = std::chrono::duration<double>;
+  TimeLeft left(Duration(1.2));
+  CHECK(left.next_ms() == 500);
+  left.take(Duration(3600));  // frozen meanwhile
+  CHECK_FALSE(left.over());
+  CHECK(left.next_ms() == 500);
+  left.take(Duration(0.1));  // interrupted by a signal
+  CHECK(left.next_ms() == 500);
+  left.take(Duration(0.5));
+  CHECK_FALSE(left.over());
+  const int rest_ms = left.next_ms();  // rounded up
+  CHECK(rest_ms >= 100);
+  CHECK(rest_ms <= 101);
+  left.take(Duration(3600));
+  CHECK(left.over());
+  CHECK(left.next_ms() == 0);
+  // No time is used up as well.
+  const TimeLeft none(Duration(0));
+  CHECK(none.over());
+  CHECK(none.next_ms() == 0);
+  TimeLeft endless(Duration(-1));
+  endless.take(Duration(3600));
+  CHECK(endless.next_ms() == -1);
+  CHECK_FALSE(endless.over());
+}
+
 TEST_CASE("records arrive with their descriptor, late or never") {
   auto [ours, theirs] = socket_pair();
   const std::string text = "contents";

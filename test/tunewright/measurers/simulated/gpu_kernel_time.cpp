@@ -27,7 +27,7 @@ Target device() {
 KernelWork work(std::int64_t blocks) {
   KernelWork kernel;
   kernel.blocks = blocks;
-  kernel.threads[0].extent = 512;
+  kernel.block[0] = 512;
   kernel.issue = 1600;
   return kernel;
 }
@@ -58,6 +58,33 @@ TEST_CASE("registers that a thread cannot have are spilled") {
   KernelWork kernel = work(2);
   kernel.accumulators = 136;  // 160 with those for addresses; a block of 512 leaves 128: 32 are spilled
   CHECK(busy(kernel) == 1600 + 1600 * 4 * 32 / 128);
+}
+
+TEST_CASE("all registers of a multiprocessor may be more than those of a block") {
+  Target k80 = device();
+  k80.registers_per_block = 65536;
+  k80.registers_per_multiprocessor = 131072;
+  KernelWork kernel = work(2);
+  kernel.block[0] = 1024;
+  kernel.accumulators = 40;  // 64 with those for addresses, as many as 1024 threads have of a block's
+  CHECK(busy(kernel, k80) == 1600);
+  kernel.accumulators += 16;
+  CHECK(busy(kernel, k80) == 1600 + 1600 * 4 * 16 / 64);
+}
+
+TEST_CASE("unknown limits hold nothing back, except for 16 blocks and 255 registers") {
+  Target unknown;
+  unknown.multiprocessors = 2;
+  unknown.peak_gb_per_s = 1500;
+  KernelWork kernel = work(2 * 16);
+  kernel.shared_bytes = 1 << 20;
+  kernel.accumulators = 231;  // 255 with those for addresses
+  CHECK(busy(kernel, unknown) == 16 * 1600);
+  kernel.blocks += 1;
+  CHECK(busy(kernel, unknown) == 16 * 1600 + 1600);
+  kernel.blocks = 2;
+  kernel.accumulators += 51;
+  CHECK(busy(kernel, unknown) == 1600 + 1600 * 4 * 51 / 255);
 }
 
 TEST_CASE("a block that does not fit never ends") {
