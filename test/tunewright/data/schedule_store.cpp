@@ -3,10 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -213,21 +211,15 @@ TEST_CASE("a search that starts from a store measures its schedules first and go
   store.add({folder.file("journal")});
   using Recipe = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::Simulated>;
   Tuner<Recipe> tuner{{.seed = 7, .starts = store.starts<Recipe::space>()}};
-  const auto run = tuner.run(product(128, 96, 160), {.trials = 16, .batch = 8});
+  const auto run = tuner.run(product(128, 128, 512), {.trials = 16, .batch = 8});
   // [snippet-end store]
-  const data::StoredCandidates known = store.candidates(tuner.space, product(128, 96, 160));
+  const data::StoredCandidates known = store.candidates(tuner.space, product(128, 128, 512));
   REQUIRE(known.schedules.size() >= 2);
   for (std::size_t i = 0; i < known.schedules.size(); ++i)
     CHECK(run.history.trials()[i].candidate.config == known.schedules[i]);
   Tuner<Recipe> alone{{.seed = 7}};
-  const auto without = alone.run(product(128, 96, 160), {.trials = 16, .batch = 8});
-  CHECK(run.best()->cost_s() <= without.best()->cost_s());
-  const auto best_of_first_batch = [](const auto& of) {
-    double best = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < 8; ++i) best = std::min(best, of.history.trials()[i].cost_s());
-    return best;
-  };
-  CHECK(best_of_first_batch(run) < best_of_first_batch(without));
+  const auto without = alone.run(product(128, 128, 512), {.trials = 16, .batch = 8});
+  CHECK(run.best()->cost_s() < without.best()->cost_s());
 }
 
 TEST_CASE("a promise weighs the classes of a network by the square root of what is stored of them") {
