@@ -28,6 +28,8 @@ void lower_unroll_limits(std::vector<schedule::Step>& steps, const loops::NestSu
 #include <span>
 #include <variant>
 
+#include "tunewright/program/range.hpp"
+
 namespace tunewright::spaces::decisions {
 
 /// Counts what loops of a summary would have as straight-line code.
@@ -81,44 +83,57 @@ class UnrolledSizes {
     return last;
   }
 
-  /// The size of the loop that begins at `place`, which then is at its end; adds those of serial loops.
-  Range visit(std::size_t& place, std::vector<Range>& sizes) const {
-    const loops::LoopSummary& loop = summary_.loops[steps_[place].of];
-    Range body;
-    std::int64_t widest = 4, narrowest = 8;  // narrow floats may be computed as wider ones
+  /// Statements, as often as they are written, and what decides which vectors they have.
+  struct Code {
+    Range size;
+    std::int64_t widest = 4, narrowest = 8;  ///< bytes of elements; narrow floats may be computed as wider ones
     bool has_conditions = false;
+
+    void operator+=(const Code& other) {
+      size = {size.least + other.size.least, size.most + other.size.most};
+      widest = std::max(widest, other.widest);
+      narrowest = std::min(narrowest, other.narrowest);
+      has_conditions = has_conditions || other.has_conditions;
+    }
+  };
+
+  [[nodiscard]] Code statement(const loops::StatementSummary& statement) const {
+    Code code{.size = {1, 1}, .has_conditions = statement.operations.conditions > 0};
     const auto add_buffer = [&](loops::BufferId buffer) {
       const auto bytes = static_cast<std::int64_t>(summary_.buffers[buffer].element_bytes);
-      widest = std::max(widest, bytes);
-      narrowest = std::min(narrowest, bytes);
+      code.widest = std::max(code.widest, bytes);
+      code.narrowest = std::min(code.narrowest, bytes);
     };
+    add_buffer(statement.target);
+    for (const loops::LoadSummary& load : statement.loads) add_buffer(load.buffer);
+    return code;
+  }
+
+  /// The loop that begins at `place`, which then is at its end; adds the sizes of serial loops.
+  Code visit(std::size_t& place, std::vector<Range>& sizes) const {
+    const loops::LoopSummary& loop = summary_.loops[steps_[place].of];
+    Code code;
     for (++place; steps_[place].event != Event::Leave; ++place) {
-      Range part{0, 0};
-      if (steps_[place].event == Event::Enter) part = visit(place, sizes);
-      if (steps_[place].event == Event::Fill) {
-        part = {1, 1};
-        add_buffer(summary_.fills[steps_[place].of].target);
-      } else if (steps_[place].event == Event::Run) {
-        part = {1, 1};
-        const loops::StatementSummary& statement = summary_.statements[steps_[place].of];
-        add_buffer(statement.target);
-        for (const loops::LoadSummary& load : statement.loads) add_buffer(load.buffer);
-        has_conditions = has_conditions || statement.operations.conditions > 0;
-      }
-      body = {body.least + part.least, body.most + part.most};
+      if (steps_[place].event == Event::Enter)
+        code += visit(place, sizes);
+      else if (steps_[place].event == Event::Fill)
+        code += statement(summary_.fills[steps_[place].of]);
+      else if (steps_[place].event == Event::Run)
+        code += statement(summary_.statements[steps_[place].of]);
     }
-    // A vectorized loop whose lanes do not share their conditions is a serial one.
-    const bool may_be_serial =
-        loop.kind != schedule::LoopKind::Unrolled && (loop.kind != schedule::LoopKind::Vectorized || has_conditions);
+    const bool is_vectorized = loop.kind == schedule::LoopKind::Vectorized;
     Range times{loop.extent, loop.extent};
-    if (loop.kind == schedule::LoopKind::Vectorized) {
-      const std::int64_t most_lanes = target_.vector_bytes() / narrowest, least_lanes = target_.vector_bytes() / widest;
-      times.least = (loop.extent + most_lanes - 1) / most_lanes;
-      if (!has_conditions && loop.extent % least_lanes == 0) times.most = loop.extent / least_lanes;
+    if (is_vectorized) {
+      const std::int64_t vector = target_.vector_bytes();
+      times.least = program::ceil_div(loop.extent, vector / code.narrowest);
+      const std::int64_t lanes = vector / code.widest;
+      if (!code.has_conditions && loop.extent % lanes == 0) times.most = loop.extent / lanes;
     }
-    const Range size{body.least * times.least, body.most * times.most};
-    if (may_be_serial) sizes.push_back(size);
-    return size;
+    code.size = {code.size.least * times.least, code.size.most * times.most};
+    // A vectorized loop whose lanes do not share their conditions is a serial one.
+    if (loop.kind != schedule::LoopKind::Unrolled && (!is_vectorized || code.has_conditions))
+      sizes.push_back(code.size);
+    return code;
   }
 
   const loops::NestSummary& summary_;
@@ -132,17 +147,17 @@ TUNEWRIGHT_INLINE void lower_unroll_limits(std::vector<schedule::Step>& steps, c
   for (schedule::Step& step : steps) {
     auto* limit = std::get_if<schedule::UnrollLimit>(&step);
     if (limit == nullptr || limit->choices[limit->selected] == 0) continue;
-    const auto sizes = UnrolledSizes(summary, target).inside_limit(limit->stage, limit->choices[limit->selected]);
+    const std::int64_t drawn = limit->choices[limit->selected];
+    const auto sizes = UnrolledSizes(summary, target).inside_limit(limit->stage, drawn);
     if (!sizes) continue;
-    const auto unrolls_the_same = [&](std::int64_t choice) {
-      const std::int64_t low = std::max(choice, sizes->outside);
-      const std::int64_t high = std::max(limit->choices[limit->selected], sizes->outside);
-      return choice <= limit->choices[limit->selected] &&
-             std::none_of(sizes->of_loops.begin(), sizes->of_loops.end(),
+    const std::int64_t high = std::max(drawn, sizes->outside);
+    const auto unrolls_the_same = [&](std::int64_t lower) {
+      const std::int64_t low = std::max(lower, sizes->outside);
+      return std::none_of(sizes->of_loops.begin(), sizes->of_loops.end(),
                           [&](const UnrolledSizes::Range& size) { return size.least <= high && size.most > low; });
     };
     for (std::uint32_t choice = 0; choice < limit->choices.size(); ++choice)
-      if (unrolls_the_same(limit->choices[choice]) && limit->choices[choice] < limit->choices[limit->selected])
+      if (limit->choices[choice] < limit->choices[limit->selected] && unrolls_the_same(limit->choices[choice]))
         limit->selected = choice;
   }
 }
