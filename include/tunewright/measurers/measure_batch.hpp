@@ -61,4 +61,17 @@ template <SearchSpace S, MeasurerFor<program_t<S>> M>
   return std::move(outcomes).release();
 }
 
+/// Measures programs again by the measurer's `confirm`. Impossible latencies become `Unknown`, as in `measure_batch`.
+/// Throws `std::logic_error` if the measurer does not return one outcome for each program.
+template <class Program, ConfirmingMeasurerFor<Program> M>
+[[nodiscard]] std::vector<Outcome> confirm_batch(const Task& task, M& measurer, std::span<const Program> programs) {
+  const OutcomeSink nobody;
+  BatchOutcomes outcomes(programs.size(), nobody);
+  for (std::size_t i = 0; i < programs.size(); ++i) outcomes.add_program(i);
+  std::vector<Outcome> runs = measurer.confirm(task, programs);  // [L]
+  outcomes.require_all(runs.size(), "returned");
+  for (std::size_t i = 0; i < runs.size(); ++i) outcomes.take(i, std::move(runs[i]));
+  return std::move(outcomes).release();
+}
+
 }  // namespace tunewright::measurers

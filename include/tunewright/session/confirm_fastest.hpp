@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "tunewright/core/history.hpp"
-#include "tunewright/measurers/batch_outcomes.hpp"
-#include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/measure_batch.hpp"
 #include "tunewright/recipe.hpp"
 
 namespace tunewright {
@@ -19,8 +18,7 @@ namespace tunewright {
 inline constexpr std::size_t default_finalists = 16;
 
 /// Measures the `count` fastest trials of `history` again, alternately; returns them with the new outcomes, fastest
-/// first. Latencies that cannot be are `Unknown`, as in `measure_batch`. Throws `std::logic_error` if the measurer does
-/// not return one outcome for each.
+/// first. Checks outcomes as `measurers::confirm_batch` does.
 template <class Recipe>
 [[nodiscard]] auto confirm_fastest(Parts<Recipe>& parts, const Task& task,
                                    const History<config_t<typename Recipe::space>>& history, std::size_t count) {
@@ -28,14 +26,8 @@ template <class Recipe>
   std::vector<Trial<Config>> finalists = history.fastest_trials(count);
   std::vector<program_t<typename Recipe::space>> programs;
   for (const Trial<Config>& trial : finalists) programs.push_back(parts.space.lower(task, trial.candidate.config));
-  std::vector<Outcome> runs =
-      parts.measurer.confirm(task, std::span<const program_t<typename Recipe::space>>(programs));
-  const OutcomeSink nobody;
-  measurers::BatchOutcomes checked(finalists.size(), nobody);
-  for (std::size_t i = 0; i < finalists.size(); ++i) checked.add_program(i);
-  checked.require_all(runs.size(), "returned");
-  for (std::size_t i = 0; i < finalists.size(); ++i) checked.take(i, std::move(runs[i]));
-  std::vector<Outcome> outcomes = std::move(checked).release();
+  std::vector<Outcome> outcomes =
+      measurers::confirm_batch(task, parts.measurer, std::span<const program_t<typename Recipe::space>>(programs));
   for (std::size_t i = 0; i < finalists.size(); ++i) finalists[i].outcome = std::move(outcomes[i]);
   std::sort(finalists.begin(), finalists.end(), [](const Trial<Config>& a, const Trial<Config>& b) {
     return a.cost_s() != b.cost_s() ? a.cost_s() < b.cost_s() : a.candidate.key < b.candidate.key;

@@ -20,6 +20,7 @@
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
 #include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/measure_batch.hpp"
 #include "tunewright/study/problem.hpp"
 #include "tunewright/study/shared_lines.hpp"
 
@@ -123,7 +124,8 @@ std::vector<std::vector<program_t<space_of<P>>>> programs_by_task(const P& probl
 /// Measures the final programs of the recipes on `problem`. The first entrant enters again, after all others.
 ///
 /// Throws `std::runtime_error` with the recipe if the space cannot decode its configuration, because the results belong
-/// to another version of the space. Cost: for each task compiling each program and the rounds of `Measurer::confirm`.
+/// to another version of the space, and as `measurers::confirm_batch`. Cost: for each task compiling each program and
+/// the rounds of `Measurer::confirm`.
 template <MeasuredInTurns P>
 Finalists measure_finalists(const P& problem, std::uint64_t seed, std::uint64_t conditions,
                             std::vector<Entrant> entrants) {
@@ -135,8 +137,8 @@ Finalists measure_finalists(const P& problem, std::uint64_t seed, std::uint64_t 
   measurer_of<P> measurer = problem.measurer ? problem.measurer() : measurer_of<P>{};
   const std::vector<WeightedTask>& tasks = problem.weighted_tasks();
   for (std::size_t t = 0; t < tasks.size(); ++t) {
-    const std::vector<Outcome> outcomes = measurer.confirm(tasks[t].task, std::span(programs[t]));
-    for (std::size_t i = 0; i < entrants.size(); ++i) latencies_s[i] += tasks[t].weight * cost_s(outcomes.at(i));
+    const std::vector<Outcome> outcomes = measurers::confirm_batch(tasks[t].task, measurer, std::span(programs[t]));
+    for (std::size_t i = 0; i < entrants.size(); ++i) latencies_s[i] += tasks[t].weight * cost_s(outcomes[i]);
   }
   for (std::size_t i = 0; i < entrants.size(); ++i) {
     const bool second = i + 1 == entrants.size();
