@@ -12,7 +12,7 @@ using namespace tunewright;
 
 TEST_CASE("too few bytes a thread have no bandwidth, and the measurer refuses no others") {
   const Target target = host_target().with_threads(1);
-  constexpr std::uint64_t least = bench::least_bytes_per_thread;
+  constexpr std::uint64_t least = measurers::stream::least_bytes_per_thread;
   for (const measurers::Traffic traffic : {measurers::Traffic::Reads, measurers::Traffic::ReadsAndWrites}) {
     CHECK_FALSE(bench::bandwidth_of(target, least - 1, traffic));
     CHECK_FALSE(bench::bandwidth_of(target, 0, traffic));

@@ -17,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tunewright/core/target.hpp"
@@ -152,15 +153,21 @@ TUNEWRIGHT_INLINE std::uint64_t size_in_bytes(std::string_view text) {
   return *value << (text[unit] == 'K' ? 10 : text[unit] == 'M' ? 20 : 30);
 }
 
+/// First and last number of "0-2", twice that of "8"; empty for what is no number.
+[[nodiscard]] TUNEWRIGHT_INLINE std::pair<std::optional<std::uint64_t>, std::optional<std::uint64_t>> number_range(
+    std::string_view text) {
+  const auto dash = text.find('-');
+  const auto first = whole_number(text.substr(0, dash));
+  return {first, dash == std::string_view::npos ? first : whole_number(text.substr(dash + 1))};
+}
+
 TUNEWRIGHT_INLINE std::vector<int> processor_list(std::string_view text) {
   std::vector<int> processors;
   text = trimmed(text);
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), part.size() + 1));
-    const auto dash = part.find('-');
-    const auto first = whole_number(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : whole_number(part.substr(dash + 1));
+    const auto [first, last] = number_range(part);
     if (!first || !last || *last > 1'000'000) break;
     for (std::uint64_t p = *first; p <= *last; ++p) processors.push_back(static_cast<int>(p));
   }
@@ -177,9 +184,7 @@ TUNEWRIGHT_INLINE std::vector<int> whole_processor_list(std::string_view text) {
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view part = text.substr(begin, end - begin);
-    const std::size_t dash = part.find('-');
-    const auto first = whole_number(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : whole_number(part.substr(dash + 1));
+    const auto [first, last] = number_range(part);
     if (!first || !last || *first > *last || *last >= 1024) return {};
     for (std::uint64_t p = *first; p <= *last; ++p) processors.push_back(static_cast<int>(p));
     begin = end + 1;

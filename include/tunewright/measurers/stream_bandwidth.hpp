@@ -27,6 +27,9 @@ enum class Form : std::uint8_t { Copy, Triad, CopyPastCaches, TriadPastCaches, S
 inline constexpr std::array writing_forms{Form::Copy, Form::Triad, Form::CopyPastCaches, Form::TriadPastCaches};
 inline constexpr std::array reading_forms{Form::Sum, Form::SumOf2, Form::SumOf4, Form::SumOf8};
 
+/// The time of a pass over fewer says nothing.
+inline constexpr std::uint64_t least_bytes_per_thread = 4096;
+
 /// Floats that a sum writes at most: a vector.
 inline constexpr std::size_t most_sums = 16;
 
@@ -136,17 +139,17 @@ enum class Traffic : std::uint8_t { ReadsAndWrites, Reads };
 ///           (STREAM). Counts as STREAM does: lines that a store reads before it writes do not count.
 /// Deviates: arrays of the given size instead of four times the caches; non-temporal stores; sums are not in STREAM.
 /// Units:    bytes per second. Cost: about 16 times `options.seconds_per_repeat`, including the first pass of each.
-/// Throws `std::invalid_argument` for a GPU, for fewer than 4096 bytes per thread, and if this machine's processor
-/// lacks the target's instructions.
+/// Throws `std::invalid_argument` for a GPU, for fewer than `stream::least_bytes_per_thread`, and if this machine's
+/// processor lacks the target's instructions.
 [[nodiscard]] inline double stream_bytes_per_second(const Target& target, std::uint64_t bytes,
                                                     const PeakOptions& options = {},
                                                     Traffic traffic = Traffic::ReadsAndWrites) {
   peak::require(target, options);
   static_cast<void>(host_target().with_isa(target.isa));
-  constexpr std::uint64_t least_bytes = 4096;
-  if (bytes / target.threads < least_bytes) {
+  if (bytes / target.threads < stream::least_bytes_per_thread) {
     throw std::invalid_argument(std::to_string(bytes) + " bytes for " + std::to_string(target.threads) +
-                                " threads are too few to measure a bandwidth; give at least 4096 for each");
+                                " threads are too few to measure a bandwidth; give at least " +
+                                std::to_string(stream::least_bytes_per_thread) + " for each");
   }
   const std::span<const stream::Form> forms =
       traffic == Traffic::Reads ? std::span<const stream::Form>(stream::reading_forms) : stream::writing_forms;

@@ -198,7 +198,7 @@ void on_that_processor_only(void* const* buffers, const tunewright_runtime* runt
   add(buffers, runtime);
 }
 
-/// Of this process, which the zygote inherits.
+/// This process may use these processors before any test, and the zygote inherits them.
 const cpu_set_t usual_processors = [] {
   cpu_set_t set;
   if (::sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);

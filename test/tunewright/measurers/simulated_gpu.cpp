@@ -115,7 +115,7 @@ TEST_CASE("vectors divide their loop, and rows begin at whole ones") {
   // One warp: an addition for each element, loads and stores of two elements for six, of four for eight.
   CHECK(issued(copy_plus_one(32, 6)) == 6 + 3 + 3);
   CHECK(issued(copy_plus_one(32, 8)) == 8 + 2 + 2);
-  // Of rows of five, four elements are loaded one by one, and stored together in rows of four.
+  // A row of five loads its first four elements one by one; a row of four stores them together.
   auto part = std::make_shared<program::ComputeGraph>();
   const auto x = part->input("x", {32, 5});
   part->compute("y", {{"i", 32}, {"j", 4}}, [&](auto i) { return x(i[0], i[1]) + program::Expr(1.0); });
