@@ -165,7 +165,8 @@ struct Step {
 };
 using Curve = std::vector<Step>;
 
-/// `first` of the pool, of every group alike and `least` at least, at random; the others behind.
+/// `first` of every group of the pool, rounded to the nearest and `least` at least, at random; the others behind. Many
+/// groups that are rounded up, or too small for `least`, make it more than `first` of the whole pool.
 inline std::pair<Indices, Indices> start(const Programs& all, double first, std::size_t least, const Rng& rng) {
   std::map<std::uint32_t, Indices> groups;
   for (const std::size_t i : all.pool) groups[all.group[i]].push_back(i);
@@ -180,9 +181,10 @@ inline std::pair<Indices, Indices> start(const Programs& all, double first, std:
   return parts;
 }
 
-/// Labels the pool in steps, at first `least` of every group; calls `visit(model, labelled)` after each, with the model
-/// taught what is labelled. A sampler that chooses fewer than a step asks for chooses again, each time by a model that
-/// knows its last choice, as in a search: the shares of all samplers are of as many labels.
+/// Labels the pool in steps; calls `visit(model, labelled)` after each, with the model taught what is labelled. The
+/// first share is that of `start`, the others are of the whole pool, rounded to the nearest; one that `start` exceeds
+/// is visited with the labels that there are. A sampler that chooses fewer than a step asks for chooses again, each
+/// time by a model that knows its last choice, as in a search: the shares of all samplers are of as many labels.
 template <class S, class Visit>
 void label(const Programs& all, const Model& untrained, const S& sampler, const std::vector<double>& shares,
            std::size_t least, std::uint64_t seed, const Visit& visit) {

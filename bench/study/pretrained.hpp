@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <stdexcept>
@@ -13,9 +14,12 @@
 #include "operators.hpp"
 #include "schedule_recipes.hpp"
 #include "tunewright/core/make_folder.hpp"
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/data/dataset.hpp"
 #include "tunewright/data/journal.hpp"
+#include "tunewright/data/splits.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/models/model_file.hpp"
 #include "tunewright/models/train_on_journals.hpp"
@@ -28,9 +32,20 @@
 
 namespace tunewright::bench {
 
-/// Models by recipe, taught by what was measured of other operators on other targets: `--taught` random programs of
-/// each of `pretraining_operators()` on each of up to three other targets of this machine (one thread, AVX2), which are
-/// measured once. A model is trained once, for all searches of its recipe. Both are kept in OUT/pretraining.
+/// Models by recipe and seed, taught by what was measured of other operators on other targets: `--taught` random
+/// programs of each of `pretraining_operators()` on each of up to three other targets of this machine (one thread,
+/// AVX2). All of these operators teach the model that searches begin with; another one, taught all of them but one,
+/// tells how well such a model ranks an operator that it does not know.
+///
+/// A search begins with the model of its seed, which no other seed has: programs, network and the operator that is held
+/// out are drawn by it. Models and programs are made when they are first asked for, and kept in OUT/pretraining. Two
+/// processes that share OUT may both make them; of models the last one stays.
+///
+/// The searches of all problems with one seed begin with the same model, so they share the luck of its training.
+/// Intervals that draw seeds anew for each problem, as those of `study::Comparison`, hardly contain that luck.
+///
+/// Cost: each seed measures its programs in the time of a random search of as many trials, and once more for
+/// `BaltoTaught`; each recipe trains two models a seed.
 class Pretrained {
  public:
   Pretrained(const study::Options& options, const Target& host)
@@ -38,7 +53,7 @@ class Pretrained {
     if (programs_each_ == 0) throw std::invalid_argument("--taught=0: give at least 1");
   }
 
-  /// Gives a search the model that was trained for its recipe, if there is one.
+  /// Gives a search the model that was trained for its recipe and seed, if its recipe begins with one.
   template <class Recipe>
   void prepare(Parts<Recipe>& parts) {
     if constexpr (begins_trained<Recipe>) parts.model = trained(parts);
@@ -55,16 +70,29 @@ class Pretrained {
   /// The file of a model is read if it is there.
   template <class Recipe>
   typename Recipe::model trained(const Parts<Recipe>& parts) {
-    const std::string taught = std::string(study::recipe_name<Recipe>()) + "." + std::to_string(programs_each_);
-    const std::string file = (folder_ / (taught + ".safetensors")).string();
+    typename Recipe::model untrained = parts.model;
+    untrained.seed += parts.seed;
+    const std::string file =
+        (folder_ / (std::string(study::recipe_name<Recipe>()) + ending(parts.seed, ".safetensors"))).string();
     if (!std::filesystem::exists(file)) {
-      const auto model = models::train_on_journals(parts.model, {measured_for<Recipe>()}, parts.space, parts.featurizer,
-                                                   {.split = data::by_task, .test_share = 0.17});
-      std::fprintf(stderr, "%s: %s, pairs of another operator in the right order: %.3f\n", file.c_str(),
-                   summary(model.journals.report).c_str(), model.scores.pairwise_accuracy);
-      models::save_model(file, model.model, parts.featurizer);
+      constexpr double share_of_one = 0.1;  // operators are held out whole, until they make this share: one of six is
+      const auto judged =
+          models::train_on_journals(untrained, {measured_for<Recipe>(parts.seed)}, parts.space, parts.featurizer,
+                                    {.split = data::by_task, .test_share = share_of_one, .seed = parts.seed});
+      std::fprintf(stderr, "%s: %s; taught all operators but one, pairs of that one in the right order: %.3f\n",
+                   file.c_str(), summary(judged.journals.report).c_str(), judged.scores.pairwise_accuracy);
+      const data::Dataset& programs = judged.journals.dataset;
+      typename Recipe::model model = untrained;
+      models::fit(model, programs, positions(programs.size()));
+      models::save_model(file, model, parts.featurizer);
     }
-    return models::load_model(file, parts.featurizer, parts.model);
+    return models::load_model(file, parts.featurizer, untrained);
+  }
+
+  /// The end of a file's name. Each number of programs and each seed has files of its own: a model taught fewer, or by
+  /// another seed, would learn from all that are in one.
+  [[nodiscard]] std::string ending(std::uint64_t seed, const char* type) const {
+    return "." + std::to_string(programs_each_) + ".seed" + std::to_string(seed) + type;
   }
 
   /// Other targets of this machine than the one that is searched for.
@@ -85,23 +113,22 @@ class Pretrained {
   }
 
   template <class Recipe>
-  std::string measured_for() {
+  std::string measured_for(std::uint64_t seed) {
     if constexpr (std::same_as<Recipe, BaltoTaught<M>>)
-      return measured<recipes::BaltoQuick<Space, M>>("measured_by_balto", 16);
+      return measured<recipes::BaltoQuick<Space, M>>("measured_by_balto", 16, seed);
     else
-      return measured<Random<M>>("measured", programs_each_);
+      return measured<Random<M>>("measured", programs_each_, seed);
   }
 
-  /// A journal, complete, of what `Collector` measures. Each number of programs has its own: a model taught fewer would
-  /// learn from all.
+  /// A journal, complete, of what `Collector` measures.
   template <class Collector>
-  std::string measured(const std::string& name, std::size_t batch) {
+  std::string measured(const std::string& name, std::size_t batch, std::uint64_t seed) {
     make_folder(folder_);
-    const std::string file = (folder_ / (name + "." + std::to_string(programs_each_) + ".jsonl")).string();
+    const std::string file = (folder_ / (name + ending(seed, ".jsonl"))).string();
     for (const Target& target : targets()) {
       for (const auto& [name_of, graph] : pretraining_operators()) {
         data::Journal journal{{.path = file, .many_tasks = true}};
-        Tuner<Collector> tuner{{.seed = 1, .threads = target.threads}};
+        Tuner<Collector> tuner{{.seed = seed, .threads = target.threads}};
         const auto run =
             tuner.run(program::make_task(name_of, graph, target), {.trials = programs_each_, .batch = batch}, journal,
                       Progress{}, study::StopsOnRequest{});

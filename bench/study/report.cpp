@@ -67,7 +67,8 @@ std::string with_interval(const Interval& interval) {
   return compact(interval.value) + " [" + compact(interval.low) + ", " + compact(interval.high) + "]";
 }
 
-/// Rows of a table: nothing where one of both is missing, or where tasks or seeds are not the same.
+/// Rows of a table: nothing where one of both is missing, where tasks or seeds are not the same, and where they are too
+/// few for an interval.
 void write_difference(const StudyResults& study, const Difference& difference, const std::string& data,
                       const std::vector<std::string>& recipes, std::ostream& out) {
   for (const std::string& recipe : recipes) {
@@ -79,7 +80,7 @@ void write_difference(const StudyResults& study, const Difference& difference, c
     const auto of = first.find(difference.counter), less = second->second.find(difference.counter);
     if (of == first.end() || less == second->second.end()) continue;
     const auto tasks = tunewright::study::differences(of->second, less->second);
-    if (tasks.size() < 2) continue;
+    if (!tunewright::study::has_interval(tasks)) continue;
     const std::size_t at = std::min(recipe.find('@'), recipe.size() - 1);
     out << "| " << data << " | " << difference.name << " | " << recipe.substr(at + 1) << " | " << tasks.size() << " | "
         << tunewright::study::count_of_seeds(tasks) << " | "
@@ -106,7 +107,7 @@ void write_tables(const StudyResults& study, const std::string& title, const std
     out << '\n';
     for (const std::string& recipe : recipes) {
       const Counters& counters = study.results.at({data, recipe});
-      out << "| " << recipe << " | " << (counters.empty() ? 0 : counters.begin()->second.values.size()) << " |";
+      out << "| " << recipe << " | " << study.seeds.at({data, recipe}).size() << " |";
       for (const std::string& name : columns) {
         const auto found = counters.find(name);
         if (found == counters.end()) {

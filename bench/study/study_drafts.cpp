@@ -113,7 +113,8 @@ Tasks read(const study::Options& options, const Set& set, const Rng& rng) {
       Rng draw = rng.split(2).split(all.size());
       if (!set.first) draw.shuffle(std::span(records));
       records.resize(std::min(records.size(), most));
-      score(records, programs, set.device, rng.split(3).split(all.size()), all[key]);
+      const Rng chance = rng.split(3).split(all.size());  // ahead of all[key], which may add one
+      score(records, programs, set.device, chance, all[key]);
     }
   }
   std::erase_if(all, [](const auto& task) {

@@ -6,8 +6,10 @@
 // --records programs of every auto_scheduler log of the V100 and the K80 (default 500). Of the tasks, drawn by the
 // seed, a tenth judges, another tenth chooses, the others are the pool. The reference, boosted trees taught the whole
 // pool, is the one of `sizes` that ranks the choosing tasks best; labels are judged by trees of the same size that are
-// taught these alone. A committee of two small ensembles chooses labels: two a task and device at random, then in steps
-// up to a tenth of the pool. Labels are relative to the best of the task that is labelled.
+// taught these alone. A committee of two small ensembles chooses labels: half a percent of every task and device at
+// random, rounded and two at least, then in steps up to a tenth of the pool. Rounded, that start may be more than half
+// a percent of the pool, so what is chosen is judged from 1 % on. A step that the start exceeds nevertheless is an
+// error, because `random` has fewer labels there. Labels are relative to the best of the task that is labelled.
 //
 // Data `choose` and `judge` have the same recipes, called <sampler>@<percent of the pool that is labelled>: what is
 // chosen by the one is judged by the other. `size_<...>@100` are the sizes. Counters, of each task:
@@ -22,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -106,29 +109,34 @@ class LabelCurve {
   const OnBoth& whole() const { return of_sizes_.at(best_); }
   const OnBoth& size(const std::string& name) const { return of_sizes_.at(name); }
 
-  // Results stand by percent of the pool.
+  // Results stand by percent of the pool; those of shares that the start of a sampler exceeds are missing.
   template <class S>
   const std::map<std::string, OnBoth>& of(const std::string& name, const S& sampler,
                                           const std::vector<double>& shares) {
-    const auto [known, fresh] = curves_.try_emplace(name);
-    if (!fresh) return known->second;
-    std::size_t step = 0;
-    const auto judged = [&](const Indices& labelled) {
-      known->second[percent_of(shares[step++])] = taught(reference(), labelled);
+    if (const auto known = curves_.find(name); known != curves_.end()) return known->second;
+    std::map<std::string, OnBoth> curve;  // one that an exception cuts is not kept
+    const auto wanted = [&](double share) {
+      return static_cast<std::size_t>(std::lround(share * static_cast<double>(all_.pool.size())));
     };
     if constexpr (std::is_same_v<S, samplers::Random>) {
       Indices order = all_.pool;
       Rng(seed_).split(4).shuffle(std::span(order));
       for (const double share : shares) {
-        const double wanted = share * static_cast<double>(order.size());
-        judged({order.begin(), order.begin() + static_cast<std::ptrdiff_t>(std::lround(wanted))});
+        const auto end = order.begin() + static_cast<std::ptrdiff_t>(wanted(share));
+        curve[percent_of(share)] = taught(reference(), {order.begin(), end});
       }
     } else {
+      constexpr double first = .005;
       constexpr std::size_t least = 2;
-      study::label(all_, chooser(), sampler, shares, least, seed_,
-                   [&](const Model&, const Indices& labelled) { judged(labelled); });
+      std::vector<double> steps{first};
+      steps.insert(steps.end(), shares.begin(), shares.end());
+      std::size_t step = 0;
+      study::label(all_, chooser(), sampler, steps, least, seed_, [&](const Model&, const Indices& labelled) {
+        const double share = steps[step];
+        if (step++ > 0 && labelled.size() == wanted(share)) curve[percent_of(share)] = taught(reference(), labelled);
+      });
     }
-    return known->second;
+    return curves_.emplace(name, std::move(curve)).first->second;
   }
 
   static std::string percent_of(double share) {
@@ -189,7 +197,7 @@ LabelCurve& label_curve(const study::Options& options, std::uint64_t seed) {
 }
 
 void add_curve(const study::Options& options, std::uint64_t seed) {
-  const std::vector<double> few{.005, .01, .02, .05, .1}, all{.005, .01, .02, .05, .1, .2, .5, 1};
+  const std::vector<double> few{.01, .02, .05, .1}, all{.005, .01, .02, .05, .1, .2, .5, 1};
   for (const std::string half : {"choose", "judge"}) {
     // `found(curve)` is what one recipe ranks.
     const auto add = [&](const std::string& name, auto found) {
@@ -208,7 +216,13 @@ void add_curve(const study::Options& options, std::uint64_t seed) {
     const auto add_sampler = [&](const std::string& name, auto sampler, const std::vector<double>& shares) {
       for (const double share : shares) {
         const std::string percent = LabelCurve::percent_of(share);
-        add(name + "@" + percent, [=](LabelCurve& curve) { return curve.of(name, sampler, shares).at(percent); });
+        add(name + "@" + percent, [=](LabelCurve& curve) {
+          const std::map<std::string, OnBoth>& known = curve.of(name, sampler, shares);
+          if (const auto found = known.find(percent); found != known.end()) return found->second;
+          throw std::invalid_argument("two labels of every task and device are more than " + percent +
+                                      " % of the pool; give more --records, or leave this step out by "
+                                      "--benchmark_filter=REGEX");
+        });
       }
     };
     add_sampler("random", samplers::Random{}, all);

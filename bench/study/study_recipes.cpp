@@ -8,8 +8,8 @@
 // `recipes::ExpectedImprovement` were chosen on the spaces of the set choose (RTX A4000, Radeon W6600, RTX 2080 Ti);
 // none was on those of the set judge (A100, MI250X, RTX 3090). Failed trials count as trials.
 //
-// Recipes with a history know `--history` (1,000) random configurations of the same kernel on each device of the other
-// set, others for every seed.
+// Recipes with histories know `--history` (1,000) random configurations of the same kernel on each device of the other
+// set, others for every seed and device.
 //
 // kernel_tuner_strategies.py lays the searches of Kernel Tuner's own strategies into the same folder.
 
@@ -27,6 +27,8 @@
 #include <vector>
 
 #include "tunewright/adaptations/none.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/task.hpp"
 #include "tunewright/core/training_set.hpp"
 #include "tunewright/explorers/uniform.hpp"
 #include "tunewright/features/knobs.hpp"
@@ -86,10 +88,10 @@ struct AltUnguided : Alt {
   static void set_sampler(Unguiding& sampler) { Alt::set_sampler(sampler.turns); }
 };
 
-struct AutoTvmWithHistory : recipes::WithHistory<AutoTvmRegression> {};
-struct AltWithHistory : recipes::WithHistory<Alt> {};
+struct AutoTvmWithHistories : recipes::WithHistory<AutoTvmRegression> {};
+struct AltWithHistories : recipes::WithHistory<Alt> {};
 /// Learns nothing in the search.
-struct HistoryAlone : AutoTvmWithHistory {
+struct HistoriesAlone : AutoTvmWithHistories {
   using adaptation = adaptations::None;
 };
 
@@ -118,7 +120,9 @@ struct Histories {
     TrainingSet history;
     for (const auto& [kernel, device, problem] : recorded) {
       if (kernel != own->kernel || is_for_choosing(device) == is_for_choosing(own->device)) continue;
-      const auto rows = spaces::draw(problem.space, problem.task, configurations, {}, 1, Rng(seed));
+      // By the task, which names the device: tables of one kernel are alike, and would give the same rows.
+      const Rng rng = Rng(seed).split(stable_hash(problem.task));
+      const auto rows = spaces::draw(problem.space, problem.task, configurations, {}, 1, rng);
       std::vector<double> costs_s;
       for (const spaces::TableRow& row : rows) costs_s.push_back(problem.latencies_s[row.row]);
       history.add(stable_hash(problem.task), knobs.extract(problem.space, problem.task, rows), costs_s);
@@ -174,24 +178,25 @@ std::vector<study::RecordedProblem> spaces_of(const study::Options& options, con
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(
-      argc, argv,
-      {.name = "recipes",
-       .seeds = 25,
-       .folders = {"kernel-tuner-hub"},
-       .options = {"set=judge", "cap", "history=1000", "batch=4"},
-       .choosing = {"set"},
-       .unread = {"tasks"}},
-      [](study::Study& study) {
-        const study::Options& options = study.options();
-        const auto histories =
-            std::make_shared<const Histories>(Histories{all_spaces(options), options.number("history")});
-        study.compare<Random, ExpectedImprovement, RandomCandidates, BestByMean, AutoTvm, AutoTvmGreedy,
-                      AutoTvmRegression, AutoTvmWithHistory, HistoryAlone, Alt, AltUnguided, AltWithHistory, Chameleon>(
-            spaces_of(options, histories->recorded), {.batch = options.number("batch")}, [histories](auto& parts) {
-              limit_threads(parts);
-              if constexpr (requires { parts.model.source; })
-                histories->teach(parts.model.source, parts.space, parts.seed);
-            });
-      });
+  return study::run(argc, argv,
+                    {.name = "recipes",
+                     .seeds = 25,
+                     .folders = {"kernel-tuner-hub"},
+                     .options = {"set=judge", "cap", "history=1000", "batch=4"},
+                     .choosing = {"set"},
+                     .unread = {"tasks"}},
+                    [](study::Study& study) {
+                      const study::Options& options = study.options();
+                      const auto histories =
+                          std::make_shared<const Histories>(Histories{all_spaces(options), options.number("history")});
+                      study.compare<Random, ExpectedImprovement, RandomCandidates, BestByMean, AutoTvm, AutoTvmGreedy,
+                                    AutoTvmRegression, AutoTvmWithHistories, HistoriesAlone, Alt, AltUnguided,
+                                    AltWithHistories, Chameleon>(
+                          spaces_of(options, histories->recorded), {.batch = options.number("batch")},
+                          [histories](auto& parts) {
+                            limit_threads(parts);
+                            if constexpr (requires { parts.model.source; })
+                              histories->teach(parts.model.source, parts.space, parts.seed);
+                          });
+                    });
 }

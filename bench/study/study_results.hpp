@@ -29,9 +29,14 @@ namespace tunewright::study {
 /// Values by seed.
 using OfSeeds = OfTrainings;
 
+/// Whether there is enough to draw from: two tasks, or one with `fewest_trainings` seeds.
+inline bool has_interval(const std::vector<OfSeeds>& tasks) {
+  return tasks.size() > 1 || (tasks.size() == 1 && tasks[0].size() >= fewest_trainings);
+}
+
 /// Values of one counter: one a seed, and, where they are known, those of each task and seed that it is the mean of.
 struct Samples {
-  OfSeeds values;
+  OfSeeds values;  ///< none in a pool of data sets
   std::map<std::string, OfSeeds> tasks;
 
   /// A seed is one training, which judges all tasks.
@@ -43,9 +48,7 @@ struct Samples {
     const bool finite = std::all_of(all.begin(), all.end(), [](const OfSeeds& one) {
       return std::all_of(one.begin(), one.end(), [](const auto& of_seed) { return std::isfinite(of_seed.second); });
     });
-    known_ = finite && (all.size() > 1 || all[0].size() >= fewest_trainings)
-                 ? mean_over_tasks_and_trainings(all, Rng(1))
-                 : without_interval(all);
+    known_ = finite && has_interval(all) ? mean_over_tasks_and_trainings(all, Rng(1)) : without_interval(all);
     return *known_;
   }
 
@@ -160,7 +163,7 @@ inline StudyResults read_study(const std::string& path) {
 }
 
 /// Data sets of which the name matches `pattern`, as one called `name`; nothing where there is no such data set. Tasks
-/// of different data sets are different tasks.
+/// of different data sets are different tasks; seeds are all that any of the data sets has.
 inline void add_pool(StudyResults& study, const std::string& name, const std::regex& pattern) {
   std::vector<std::string> sets, recipes;
   for (const auto& [data, of_set] : study.recipes) {
@@ -174,12 +177,13 @@ inline void add_pool(StudyResults& study, const std::string& name, const std::re
   if (sets.empty()) return;
   for (const std::string& recipe : recipes) {
     Counters& pooled = study.results[{name, recipe}];
-    for (const std::string& data : sets)
+    std::set<std::uint64_t>& seeds = study.seeds[{name, recipe}];
+    for (const std::string& data : sets) {
+      const std::set<std::uint64_t>& own = study.seeds.at({data, recipe});
+      seeds.insert(own.begin(), own.end());
       for (const auto& [counter, samples] : study.results.at({data, recipe}))
-        for (const auto& [task, values] : samples.tasks) {
-          pooled[counter].tasks[data + "/" + task] = values;
-          pooled[counter].values = samples.values;
-        }
+        for (const auto& [task, values] : samples.tasks) pooled[counter].tasks[data + "/" + task] = values;
+    }
   }
   study.recipes.emplace_back(name, std::move(recipes));
   study.pools.insert(name);

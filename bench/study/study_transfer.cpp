@@ -198,19 +198,19 @@ class Courses {
   }
 
   const Course& of(const std::string& name) {
-    const auto [known, fresh] = courses_.try_emplace(name);
-    if (!fresh) return known->second;
+    if (const auto known = courses_.find(name); known != courses_.end()) return known->second;
+    Course made;  // one that an exception cuts is not kept
     for (const Recipe& recipe : recipes()) {
       if (recipe.name != name) continue;
       for (const Pair& pair : pairs_) {
         for (const auto& [labels, found] : recipe.run(pair, seed_)) {
-          Quality& all = known->second[labels];
+          Quality& all = made[labels];
           all.accuracy.insert(found.accuracy.begin(), found.accuracy.end());
           all.top5.insert(found.top5.begin(), found.top5.end());
         }
       }
     }
-    return known->second;
+    return courses_.emplace(name, std::move(made)).first->second;
   }
 
   /// Scores from scratch by the network or the trees, whichever is better over all tasks.
@@ -230,7 +230,7 @@ class Courses {
 Courses& courses_of(const Data& data, std::size_t tasks, std::size_t records, std::uint64_t seed) {
   static std::pair<std::string, std::unique_ptr<Courses>> last;
   const std::string key = data.name + " " + std::to_string(seed);
-  if (last.first != key) {
+  if (!last.second || last.first != key) {
     last.second.reset();
     last = {key, std::make_unique<Courses>(data, tasks, records, seed)};
   }

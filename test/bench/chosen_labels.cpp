@@ -75,6 +75,19 @@ TEST_CASE("a step labels its share, however few the sampler chooses at a time") 
   for (std::size_t step = 0; step < steps.size(); ++step) CHECK(at_once[step] == steps[step]);
 }
 
+TEST_CASE("the start rounds in every group, so that it may be more than its share of the pool") {
+  study::Programs all = hundred_programs();
+  for (std::size_t i = 90; i < 100; ++i) all.group[i] = 1;
+  const auto parts = study::start(all, .05, 2, Rng(7));
+  CHECK(parts.first.size() == 5 + 2);  // of 4.5 and 0.5
+  CHECK(parts.second.size() == 93);
+  // A step that it exceeds has as many.
+  std::vector<std::size_t> labels;
+  study::label(all, study::Model(Seeded{}), AtMost{}, {.05, .06, .08}, 2, 7,
+               [&](const study::Model&, const Indices& labelled) { labels.push_back(labelled.size()); });
+  CHECK(labels == std::vector<std::size_t>{7, 7, 8});
+}
+
 TEST_CASE("a sampler that chooses nothing is an error, not an endless step") {
   CHECK_THROWS_AS(labelled_by({.most = 0}), std::logic_error);
 }

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <fstream>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +78,27 @@ TEST_CASE("two recipes are subtracted seed by seed, and not where they have othe
   CHECK(all == std::vector<study::OfSeeds>{{{0, -9}, {1, -18}}});
   CHECK(study::count_of_seeds(all) == 2);
   CHECK(study::count_of_seeds({{{0, 1}, {2, 1}}, {{1, 1}, {2, 1}}}) == 3);
+}
+
+TEST_CASE("an interval needs two tasks, or one with three seeds") {
+  CHECK_FALSE(study::has_interval({}));
+  CHECK_FALSE(study::has_interval({{{0, 1}, {1, 2}}}));
+  CHECK(study::has_interval({{{0, 1}, {1, 2}, {2, 3}}}));
+  CHECK(study::has_interval({{{0, 1}}, {{0, 2}}}));
+}
+
+TEST_CASE("a pool has the tasks and the seeds of all of its data sets") {
+  study::StudyResults results;
+  for (const char* data : {"new", "old"}) results.recipes.push_back({data, {"A"}});
+  results.results[{"new", "A"}]["accuracy"].tasks = {{"t", {{0, 1}, {1, 2}}}};
+  results.results[{"old", "A"}]["accuracy"].tasks = {{"t", {{1, 3}, {2, 4}}}};
+  results.seeds[{"new", "A"}] = {0, 1};
+  results.seeds[{"old", "A"}] = {1, 2};
+  study::add_pool(results, "both", std::regex("new|old"));
+  CHECK(results.seeds.at({"both", "A"}) == std::set<std::uint64_t>{0, 1, 2});
+  const auto& tasks = results.results.at({"both", "A"}).at("accuracy").tasks;
+  CHECK(tasks.size() == 2);
+  CHECK(tasks.at("old/t") == study::OfSeeds{{1, 3}, {2, 4}});
 }
 
 TEST_CASE("a seed is one training, whose luck all tasks share: few seeds make a wide interval, however many tasks") {

@@ -70,6 +70,16 @@ inline std::vector<Workload> workloads() {
                    const Tensor b = constant ? g.constant("B", shape) : g.input("B", shape);
                    epilogue(g, ops::matmul(g, g.input("A", {m, k}), b, {.transpose_b = transposed}), rng);
                  })});
+  all.push_back({"matmul_of_many_terms", graph([=](ComputeGraph& g, Rng& rng) {
+                   const std::int64_t m = dim(rng, 4), n = dim(rng, 9), k = 40 + dim(rng, 90);
+                   epilogue(g, ops::matmul(g, g.input("A", {m, k}), g.input("B", {k, n})), rng);
+                 })});
+  all.push_back({"scaled_matmul", graph([=](ComputeGraph& g, Rng& rng) {
+                   const std::int64_t m = dim(rng, 20), n = dim(rng, 40), k = dim(rng, 20);
+                   const Tensor factor = g.input("factor", {}), a = g.input("A", {m, k}), b = g.input("B", {k, n});
+                   g.reduce("scaled", {{"i", m}, {"j", n}}, {{"k", k}}, program::Combiner::Sum,
+                            [&](auto i, auto r) { return factor() * a(i[0], r[0]) * b(r[0], i[1]); });
+                 })});
   all.push_back({"batch_matmul", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t b = dim(rng, 4), m = dim(rng, 24), n = dim(rng, 40), k = dim(rng, 72);
                    const ops::BatchMatmulOptions o{.transpose_a = coin(rng), .transpose_b = coin(rng)};
@@ -152,18 +162,21 @@ inline std::vector<Workload> workloads() {
                    ops::global_avg_pool2d(g, g.input("x", {2, dim(rng, 9), dim(rng, 9), dim(rng, 40)}));
                  })});
   all.push_back({"softmax", graph([=](ComputeGraph& g, Rng& rng) {
-                   ops::softmax(g, g.input("x", {dim(rng, 12), dim(rng, 90)}));
+                   epilogue(g, ops::softmax(g, g.input("x", {dim(rng, 12), dim(rng, 90)})), rng);
                  })});
   all.push_back({"layer_norm", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t n = dim(rng, 70);
-                   ops::layer_norm(g, g.input("x", {dim(rng, 9), n}), g.constant("gamma", {n}),
-                                   g.constant("beta", {n}));
+                   const Tensor x = g.input("x", {dim(rng, 9), n});
+                   epilogue(g, ops::layer_norm(g, x, g.constant("gamma", {n}), g.constant("beta", {n})), rng);
                  })});
   all.push_back({"batch_norm", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t c = dim(rng, 40);
-                   ops::batch_norm(g, g.input("x", {1, dim(rng, 7), dim(rng, 7), c}),
-                                   {g.constant("gamma", {c}), g.constant("beta", {c}), g.constant("mean", {c}),
-                                    g.constant("variance", {c})});
+                   const Tensor x = g.input("x", {1, dim(rng, 7), dim(rng, 7), c});
+                   epilogue(g,
+                            ops::batch_norm(g, x,
+                                            {g.constant("gamma", {c}), g.constant("beta", {c}), g.constant("mean", {c}),
+                                             g.constant("variance", {c})}),
+                            rng);
                  })});
   all.push_back({"sum", graph([=](ComputeGraph& g, Rng& rng) {
                    ops::sum(g, g.input("x", {dim(rng, 9), dim(rng, 300)}), {coin(rng) ? 0 : 1});

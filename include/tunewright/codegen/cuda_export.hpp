@@ -38,7 +38,7 @@ void check_launchable(const DeviceProgram& program);
 /// as a C identifier. The launcher contains the code and loads the CUDA driver at run time. Programs may use launchers
 /// of several exported programs. Throws `std::invalid_argument` for a program without machine code, without kernels, or
 /// with a grid or blocks beyond those of all devices, and if another export in `directory` declares a name that this
-/// one does, `std::runtime_error` for a path that cannot be written.
+/// one does, or is of a kernel or a network under this name, `std::runtime_error` for a path that cannot be written.
 ExportedDeviceCode export_device_code(const DeviceCode& code, std::string_view name,
                                       const std::filesystem::path& directory, std::string_view remark = {});
 

@@ -39,7 +39,7 @@ namespace detail {
 [[nodiscard]] std::string c_identifier(std::string_view name);
 
 /// The same for functions, types and files of their own: followed by _ if C or C++ gives the name, or one that begins
-/// with it, another meaning, as they do to `double`, or if it is that of a header or of the runtime's files.
+/// with it, another meaning, as they do to `double`, if it is that of a header, or if names of the runtime begin so.
 [[nodiscard]] std::string c_symbol(std::string_view name);
 
 /// The names as C identifiers, numbered from 2 on if several are equal or one is in `taken`; this also holds for names
@@ -96,14 +96,21 @@ enum class ElementTypes : std::uint8_t { OfC, ByName };
 /// What a generated header exports as `symbol`, such as "a kernel", which its guard tells; empty for other texts.
 [[nodiscard]] std::string_view kind_of_export(std::string_view text, const std::string& symbol);
 
-/// The names that a generated text of C declares for `symbol`: that name and those that begin with it and _.
-[[nodiscard]] std::set<std::string> declared_names(std::string_view text, std::string_view symbol);
+/// What a text of C declares. In C a function may have the name of a tag.
+struct DeclaredNames {
+  std::set<std::string> names;  ///< of functions, enumerators and variables
+  std::set<std::string> tags;   ///< of structs and enums, which have one kind of name
+};
+
+/// What a generated text of C declares for `symbol`: that name and those that begin with it and _.
+[[nodiscard]] DeclaredNames declared_names(std::string_view text, std::string_view symbol);
 
 /// Throws `std::invalid_argument` if `text`, the header and any C code of what is exported as `symbol`, and that of
-/// another export in `directory` declare one name: no program could have both. So do a kernel `dense` with a buffer
-/// `relu` and a kernel `dense_relu`, or a network `net`, whose kernels are `net_kernel0` and so on, and a kernel
-/// `net_kernel0`. The message names both. Throws it as well if `<symbol>.h` is there and of another kind of export,
-/// whose files would be left without their header; one of the same kind may be written anew.
+/// another export in `directory` declare one name or one tag: no program could have both. So do a kernel `dense` with a
+/// buffer `relu` and a kernel `dense_relu`, a network `net`, whose kernels are `net_kernel0` and so on, and a kernel
+/// `net_kernel0`, or networks `net` and `net_weights`. The message names both. Throws it as well if `<symbol>.h` is
+/// there and of another kind of export, whose files would be left without their header; one of the same kind may be
+/// written anew.
 void check_names(const std::filesystem::path& directory, const std::string& symbol, std::string_view text);
 
 /// Creates the folder if necessary. Throws `std::runtime_error` if it cannot be made or the file not be written.
@@ -152,11 +159,13 @@ TUNEWRIGHT_INLINE std::string c_identifier(std::string_view name) {
 TUNEWRIGHT_INLINE std::string c_symbol(std::string_view name) {
   // A kernel with the name of a function of the C library would be called in its place by the whole program.
   static constexpr std::string_view taken =
-      " main tunewright_runtime "
+      " main "
+      // macros of the headers that generated ones and their C code include
+      "BUFSIZ EOF FILE NULL offsetof unreachable "
       // headers of C, of Linux and of CUDA, for which files of that name would be taken
       "complex ctype cuda dlfcn fenv inttypes iso646 limits locale math nvrtc stdalign stdarg stdatomic stdbool stddef "
       "stdint stdio stdlib stdnoreturn string strings tgmath threads uchar unistd wchar wctype "
-      // before _t, the name of a buffer, those of types; before _load and _error those of functions
+      // before _t, in the name or as a buffer, those of types; before _load and _error those of functions
       "aio argp atomic int16 int32 int64 int8 intmax intptr max_align ptrdiff size uint16 uint32 uint64 uint8 uintmax "
       "uintptr "
       // functions of the C library and of POSIX
@@ -198,7 +207,11 @@ TUNEWRIGHT_INLINE std::string c_symbol(std::string_view name) {
   std::string result = c_identifier(name);
   const std::string_view all = result;
   const bool has_suffix = all.size() > 1 && (all.back() == 'f' || all.back() == 'l');
-  if (is_keyword(all) || contains_word(taken, all) || contains_word(mathematics, all) ||
+  const bool is_type = all.ends_with("_t") && contains_word(taken, all.substr(0, all.size() - 2));
+  // Alone it comes before the name of a buffer, and in capitals it begins macros.
+  const std::string_view first = all.substr(0, all.find('_'));
+  const bool is_of_runtime = first == "tunewright" || first == "TUNEWRIGHT";
+  if (is_keyword(all) || is_type || is_of_runtime || contains_word(taken, all) || contains_word(mathematics, all) ||
       (has_suffix && contains_word(mathematics, all.substr(0, all.size() - 1))))
     result += '_';
   return result;
@@ -376,12 +389,12 @@ TUNEWRIGHT_INLINE std::string c_header(const Kernel& kernel, const std::string& 
   return text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 
-TUNEWRIGHT_INLINE std::set<std::string> declared_names(std::string_view text, std::string_view symbol) {
+TUNEWRIGHT_INLINE DeclaredNames declared_names(std::string_view text, std::string_view symbol) {
   std::string code(text);
   for (std::size_t at = 0; (at = code.find("/*", at)) != std::string::npos;)
     code.erase(at, code.find("*/", at) + 2 - at);  // all that we generate end
   constexpr std::string_view in_names = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
-  std::set<std::string> names;
+  DeclaredNames declared;
   std::size_t end = 0;
   for (std::size_t at = 0; (at = code.find(symbol, at)) != std::string::npos; at = end) {
     end = std::min(code.find_first_not_of(in_names, at), code.size());
@@ -390,14 +403,16 @@ TUNEWRIGHT_INLINE std::set<std::string> declared_names(std::string_view text, st
         (name != symbol && name[symbol.size()] != '_'))
       continue;
     const std::string_view before = std::string_view(code).substr(0, at), after = std::string_view(code).substr(end);
-    // Tags of structs are names of another kind.
-    if (before.ends_with("struct ")) continue;
+    if (before.ends_with("struct ") || before.ends_with("enum ")) {
+      declared.tags.insert(name);
+      continue;
+    }
     const std::size_t last = before.find_last_not_of(" \n");
     const bool is_enumerator = last != std::string_view::npos && (before[last] == '{' || before[last] == ',');
     if (is_enumerator || after.starts_with("(") || after.starts_with("[]") || after.starts_with(";"))
-      names.insert(name);
+      declared.names.insert(name);
   }
-  return names;
+  return declared;
 }
 
 TUNEWRIGHT_INLINE std::string_view kind_of_export(std::string_view text, const std::string& symbol) {
@@ -420,11 +435,12 @@ TUNEWRIGHT_INLINE void check_names(const std::filesystem::path& directory, const
                                 " of that name would replace; export one of them under another name, or into another "
                                 "folder");
   }
-  const std::set<std::string> names = declared_names(text, symbol);
-  std::set<std::string> others;  // every symbol of which one of `names` can be
-  for (const std::string& name : names)
-    for (std::size_t end = 1; end <= name.size(); ++end)
-      if (end == name.size() || name[end] == '_') others.insert(name.substr(0, end));
+  const DeclaredNames declared = declared_names(text, symbol);
+  std::set<std::string> others;  // every symbol of which one of what is declared can be
+  for (const std::set<std::string>* names : {&declared.names, &declared.tags})
+    for (const std::string& name : *names)
+      for (std::size_t end = 1; end <= name.size(); ++end)
+        if (end == name.size() || name[end] == '_') others.insert(name.substr(0, end));
   others.erase(symbol);
   for (const std::string& other : others) {
     const std::filesystem::path path = directory / (other + ".h");
@@ -432,12 +448,18 @@ TUNEWRIGHT_INLINE void check_names(const std::filesystem::path& directory, const
     for (const std::filesystem::path& file : {path, directory / (other + ".c")})
       if (const std::string read = read_file(file).value_or(""); read.starts_with("/* Generated by tunewright"))
         of_other += read;
-    for (const std::string& name : declared_names(of_other, other)) {
-      if (!names.contains(name)) continue;
-      throw std::invalid_argument("the exports '" + symbol + "' and '" + other + "', which has '" + path.string() +
-                                  "', would both declare " + name +
-                                  "; export one of them under another name, or into the folder of another program");
-    }
+    const auto check_apart = [&](const std::set<std::string>& own_names, const std::set<std::string>& its_names,
+                                 const std::string& kind_of_name) {
+      for (const std::string& name : its_names) {
+        if (!own_names.contains(name)) continue;
+        throw std::invalid_argument("the exports '" + symbol + "' and '" + other + "', which has '" + path.string() +
+                                    "', would both declare " + kind_of_name + name +
+                                    "; export one of them under another name, or into the folder of another program");
+      }
+    };
+    const DeclaredNames of_it = declared_names(of_other, other);
+    check_apart(declared.names, of_it.names, "");
+    check_apart(declared.tags, of_it.tags, "the tag ");
   }
 }
 

@@ -162,6 +162,14 @@ struct Target {
     return max_shared_memory_per_block_bytes > shared_memory_per_block_bytes ? max_shared_memory_per_block_bytes
                                                                              : shared_memory_per_block_bytes;
   }
+  /// Registers of a thread, and blocks that a multiprocessor runs at a time, for estimates: where the target does not
+  /// state them, the most that any device since compute capability 3.5 allows and the least.
+  [[nodiscard]] constexpr unsigned thread_registers_limit() const noexcept {
+    return max_registers_per_thread > 0 ? max_registers_per_thread : 255;
+  }
+  [[nodiscard]] constexpr unsigned resident_blocks_limit() const noexcept {
+    return max_blocks_per_multiprocessor > 0 ? max_blocks_per_multiprocessor : 16;
+  }
   /// Bytes of one vector register.
   [[nodiscard]] constexpr unsigned vector_bytes() const noexcept {
     return isa == Isa::Avx512 ? 64U : isa == Isa::Avx2 ? 32U : 16U;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,11 @@ struct BufferSummary {
   std::int64_t elements = 0;            ///< in memory
   std::string_view name{};
 
+  void set_origin(std::span<const FlatIndex> indices) noexcept {
+    const bool is_zero = std::all_of(indices.begin(), indices.end(),
+                                     [](const FlatIndex& index) { return index.constant == 0 && index.count == 0; });
+    origin = is_zero ? std::span<const FlatIndex>() : indices;
+  }
   [[nodiscard]] bool is_packed() const noexcept { return !packing.empty(); }
   [[nodiscard]] std::int64_t bytes() const noexcept { return elements * static_cast<std::int64_t>(element_bytes); }
 };
@@ -52,6 +58,7 @@ struct StatementSummary {
   std::span<const LoadSummary> loads{};      ///< distinct; empty for a fill
   std::span<const FlatIndex> axis_values{};  ///< by axis, over loops
   const std::shared_ptr<const program::Operator>* op = nullptr;
+  std::uint64_t body_hash = 0;  ///< see `loops::body_hash`; 0 for a fill
 };
 
 struct LoopSummary {
@@ -111,6 +118,11 @@ struct NestSummary {
 void collect_loads(const program::Expr& body, std::span<const loops::BufferId> buffer_of, std::size_t buffers,
                    const std::string& name, std::vector<LoadSummary>& loads);
 
+/// Content hash of what a statement of an operator computes at a point of its axes: its body, with the indices of its
+/// loads, and how results are combined. Tensors count by their buffers, which must exist, and axes of one iteration as
+/// 0. Independent of platform and run. Cost: O(terms of the body).
+[[nodiscard]] std::uint64_t body_hash(const program::Operator& op, std::span<const BufferId> buffer_of);
+
 /// Computes summaries of loop nests.
 class NestSummarizer {
  public:
@@ -146,6 +158,8 @@ class NestSummarizer {
 
 #if TUNEWRIGHT_DEFINES(loops)
 
+#include "tunewright/core/hash.hpp"
+
 namespace tunewright::loops {
 
 TUNEWRIGHT_INLINE void NestSummary::add(Event event, std::size_t of) {
@@ -165,6 +179,27 @@ TUNEWRIGHT_INLINE void collect_loads(const program::Expr& body, std::span<const 
       if (loads[l].buffer == load.buffer && loads[l].node->indices == node.indices) return;
     loads.push_back(load);
   });
+}
+
+TUNEWRIGHT_INLINE std::uint64_t body_hash(const program::Operator& op, std::span<const BufferId> buffer_of) {
+  StableHash hash;
+  hash.add(static_cast<unsigned>(op.type)).add(static_cast<unsigned>(op.combiner));
+  if (!op.body) return hash.value();
+  const auto value_of = [&op](Var axis) {
+    return op.axes[axis].extent == 1 ? IndexExpr(0) : IndexExpr::variable(axis);
+  };
+  const auto range_of = [&op](Var axis) { return program::Range{0, op.axes[axis].extent - 1}; };
+  const auto add = [&](const IndexExpr& index) { hash.add(index.substitute(value_of, range_of).hash()); };
+  // Arguments come first, and an operation determines their number, so the order tells trees apart.
+  program::visit(op.body, [&](const program::ExprNode& node) {
+    hash.add(static_cast<unsigned>(node.op)).add(static_cast<unsigned>(node.type));
+    if (node.op == program::Op::Constant) hash.add(node.value);
+    if (node.op == program::Op::Index) add(node.index);
+    if (node.op != program::Op::Load) return;
+    hash.add(buffer_of[node.tensor]);
+    for (const IndexExpr& index : node.indices) add(index);
+  });
+  return hash.value();
 }
 
 TUNEWRIGHT_INLINE const NestSummary& NestSummarizer::summary(const loops::LoopNest& nest) {
@@ -214,7 +249,7 @@ TUNEWRIGHT_INLINE void NestSummarizer::set_origins(const LoopNest& nest) {
   std::size_t first = 0;
   for (std::size_t b = 0; b < nest.buffers.size(); ++b) {
     const std::size_t count = nest.buffers[b].origin.size();
-    summary_.buffers[b].origin = std::span(origins_).subspan(first, count);
+    summary_.buffers[b].set_origin(std::span(origins_).subspan(first, count));
     first += count;
   }
 }
@@ -249,7 +284,13 @@ TUNEWRIGHT_INLINE void NestSummarizer::add(const loops::LoopNest& nest, const lo
   for (const program::IndexExpr& value : statement.axis_values) summary_.indices.copy(value, values_.emplace_back());
   parts_.push_back(part);
   summary_.add(NestSummary::Event::Run, summary_.statements.size());
-  summary_.statements.push_back({statement.kind, statement.target, operations(statement), {}, {}, &statement.op});
+  summary_.statements.push_back({statement.kind,
+                                 statement.target,
+                                 operations(statement),
+                                 {},
+                                 {},
+                                 &statement.op,
+                                 body_hash(*statement.op, nest.buffer_of)});
 }
 
 TUNEWRIGHT_INLINE void NestSummarizer::add_fill(const Statement& statement) {

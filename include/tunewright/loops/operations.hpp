@@ -9,7 +9,8 @@
 namespace tunewright::loops {
 
 /// Operations of one evaluation of a statement's body, including its combiner; of a factored reduction, of a term that
-/// is not padding, since `trim_reductions` separates the others.
+/// is not padding, since `trim_reductions` separates the others. Equal parts of a body count once, because compilers
+/// evaluate them once.
 struct BodyOperations {
   double simple = 0;  ///< additions, multiplications, comparisons, ...
   double divisions = 0;
@@ -46,25 +47,26 @@ namespace tunewright::loops::detail {
 
 TUNEWRIGHT_INLINE void count_conditions(const program::Expr& body, program::Combiner combiner, BodyOperations& count) {
   using program::Op;
-  program::visit(body, [&](const program::ExprNode& node) {
+  program::DistinctParts of_conditions, of_padding;
+  program::DistinctParts().visit(body, [&](const program::ExprNode& node) {
     if (node.op != Op::Select) return;
-    BodyOperations own;
     bool depends_on_data = false;
-    program::visit(node.args[0], [&](const program::ExprNode& part) {
-      depends_on_data = depends_on_data || part.op == Op::Load;
-      if (part.op != Op::Constant && part.op != Op::Cast && part.op != Op::Index) ++own.conditions;
-      program::for_each_variable(
-          part.index, [&](program::Var axis) { own.condition_axes |= std::uint64_t{1} << (axis < 63 ? axis : 63); });
-    });
+    program::DistinctParts().visit(
+        node.args[0], [&](const program::ExprNode& part) { depends_on_data = depends_on_data || part.op == Op::Load; });
     if (depends_on_data) return;
-    count.conditions += own.conditions;
-    count.condition_axes |= own.condition_axes;
+    of_conditions.visit(node.args[0], [&](const program::ExprNode& part) {
+      if (part.op != Op::Constant && part.op != Op::Cast && part.op != Op::Index) ++count.conditions;
+      program::for_each_variable(
+          part.index, [&](program::Var axis) { count.condition_axes |= std::uint64_t{1} << (axis < 63 ? axis : 63); });
+    });
   });
   if (combiner == program::Combiner::None) return;
   for (const program::Expr& part : parts_of_term(body, combiner)) {
     if (!padding_conditions(part, combiner)) continue;
-    ++count.conditions;  // the selection
     count.skips_padding = true;
+    of_padding.visit(part, [&](const program::ExprNode& node) {
+      if (&node == part.get()) ++count.conditions;  // the selection
+    });
   }
 }
 
@@ -79,7 +81,7 @@ TUNEWRIGHT_INLINE BodyOperations operations(const Statement& statement) {
   if (statement.kind == Statement::Kind::Initialise || !op.body) return count;
   const std::optional<LastTerms> last = statement.kind == Statement::Kind::Update ? last_terms(op) : std::nullopt;
   const program::Expr& body = last ? last->term : op.body;
-  program::visit(body, [&](const program::ExprNode& node) {
+  program::DistinctParts().visit(body, [&](const program::ExprNode& node) {
     switch (node.op) {
       case Op::Constant:
       case Op::Index:

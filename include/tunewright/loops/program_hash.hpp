@@ -8,9 +8,10 @@
 
 namespace tunewright::loops {
 
-/// Content hash of the program that a summary describes: its loops, buffers, and what each statement reads and writes.
-/// Schedules of one graph that lower to the same loops have the same hash, however their steps came to them: loops of
-/// one iteration are none, and numbers of variables do not count. Independent of platform and run. Cost: a microsecond.
+/// Content hash of the program that a summary describes: its loops, buffers, and what each statement computes, from
+/// which elements, and writes. Schedules of one graph that lower to the same loops and statements have the same hash,
+/// however their steps came to them: loops of one iteration are none, and numbers of variables do not count.
+/// Independent of platform and run. Cost: a microsecond.
 [[nodiscard]] std::uint64_t program_hash(const NestSummary& summary);
 
 }  // namespace tunewright::loops
@@ -63,8 +64,7 @@ class ProgramHasher {
     for (const FlatIndex& origin : summary_.buffers[buffer].origin) hash_.add(value_of(origin));
   }
   void add(const StatementSummary& statement) {
-    hash_.add(static_cast<unsigned>(statement.kind)).add(statement.target).add(statement.operations.all());
-    for (const LoadSummary& load : statement.loads) hash_.add(load.buffer);
+    hash_.add(static_cast<unsigned>(statement.kind)).add(statement.target).add(statement.body_hash);
     for (const FlatIndex& value : statement.axis_values) hash_.add(value_of(value));
   }
 

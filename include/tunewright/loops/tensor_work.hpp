@@ -48,7 +48,8 @@ class TensorWorkCount {
   [[nodiscard]] TensorWork tile_registers() const;
 
   /// In the unrolled loops around the instruction, factors are loaded once if the sums fit the registers: a row as a
-  /// broadcast, columns as one vector, or as one vector per term with shuffles to interleave them.
+  /// broadcast, columns as one vector, or as one vector per term with shuffles to interleave them. Sums stay in
+  /// registers during the loops outside that do not move them and contain nothing else.
   [[nodiscard]] TensorWork rows() const;
 
   /// One vector per term of all columns, the shuffles that join them, and one store.
@@ -101,8 +102,9 @@ TUNEWRIGHT_INLINE TensorWork TensorWorkCount::tile_registers() const {
 }
 
 TUNEWRIGHT_INLINE TensorWork TensorWorkCount::rows() const {
+  const std::size_t outermost = first_ - tensor_.around;
   std::size_t tile = first_;
-  while (tile > 0 && is_straight(open_[tile - 1].kind)) --tile;
+  while (tile > outermost && is_straight(open_[tile - 1].kind)) --tile;
   const double runs = iterations(0, tile);
   const double sums = iterations(tile, first_, tensor_.moves_sums) * static_cast<double>(tensor_.vectors_of_sums);
   const bool flips = tensor_.row_widening == 0 && tensor_.intrinsic->k == 4 && tensor_.same_signs;
@@ -122,7 +124,7 @@ TUNEWRIGHT_INLINE TensorWork TensorWorkCount::rows() const {
         row_loads * static_cast<double>(tensor_.row_widening) + blocks * static_cast<double>(tensor_.column_widening);
   }
   std::size_t kept = tile;
-  while (fit && kept > 0 && (tensor_.moves_sums >> (kept - 1) & 1U) == 0) --kept;
+  while (fit && kept > outermost && (tensor_.moves_sums >> (kept - 1) & 1U) == 0) --kept;
   work.sums_loaded = work.sums_stored = iterations(0, kept) * sums;
   if (flips) {
     work.sign_operations = row_loads + work.sums_stored;

@@ -116,7 +116,7 @@ TUNEWRIGHT_INLINE std::string Simulated::identity() const {
     return h.value();
   };
   const std::uint64_t hash = hash_of(*this);
-  return "simulated cpu 3, gpu 2" + (hash == hash_of({}) ? "" : ", options " + to_hex(hash));
+  return "simulated cpu 4, gpu 3" + (hash == hash_of({}) ? "" : ", options " + to_hex(hash));
 }
 
 TUNEWRIGHT_INLINE void Simulated::check(const Target& target) const {

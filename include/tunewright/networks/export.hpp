@@ -34,8 +34,8 @@ struct ExportedNetwork {
 /// compile on this machine. `remark` goes into the header's first line.
 ///
 /// Errors: `std::invalid_argument` for everything that `plan_execution` rejects, a missing or mismatched constant, a
-///         kernel without an object file, and a name that another export in `directory` declares too;
-///         `std::runtime_error` for an unwritable path.
+///         kernel without an object file, a name that another export in `directory` declares too, and that of a kernel
+///         or a program for GPUs there; `std::runtime_error` for an unwritable path.
 /// Cost: a pass over the constants.
 /// Determinism: the same arguments give the same bytes.
 ExportedNetwork export_network(const Network& network, const Partition& partition,

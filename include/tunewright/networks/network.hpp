@@ -33,7 +33,7 @@ struct Network {
   std::vector<TensorId> outputs;  ///< what the model returns, in its order; also others than `graph->outputs()`
   std::vector<Lookup> lookups;
   /// Number of trainable parameters: weights before batch normalisation was folded into them, without running
-  /// statistics, including training-only parts.
+  /// statistics, including training-only parts; of an imported network those in the file, see `ImportedNetwork`.
   std::int64_t parameters = 0;
   std::vector<std::string> output_names{};  ///< in exported code, one an output; empty: those of its operators
 };
@@ -61,6 +61,14 @@ struct Network {
 namespace tunewright::networks {
 
 namespace detail {
+
+/// The read of an element of a tensor, also behind casts, since products of 16- and 8-bit numbers are computed in wider
+/// types; null for any other expression.
+[[nodiscard]] inline const program::ExprNode* read_behind_casts(const program::Expr& e) {
+  const program::ExprNode* node = e.get();
+  while (node->op == program::Op::Cast) node = node->args[0].get();
+  return node->op == program::Op::Load ? node : nullptr;
+}
 
 inline void check_lookup(const Network& network, const Lookup& lookup) {
   const ComputeGraph& graph = *network.graph;
@@ -113,8 +121,9 @@ TUNEWRIGHT_INLINE double multiply_accumulates(const ComputeGraph& graph) {
   for (TensorId id = 0; id < graph.size(); ++id) {
     const program::Operator& op = graph.op(id);
     if (op.combiner != program::Combiner::Sum || op.body->op != program::Op::Multiply) continue;
-    const bool of_elements = std::all_of(op.body->args.begin(), op.body->args.end(),
-                                         [](const program::Expr& arg) { return arg->op == program::Op::Load; });
+    const bool of_elements = std::all_of(op.body->args.begin(), op.body->args.end(), [](const program::Expr& arg) {
+      return detail::read_behind_casts(arg) != nullptr;
+    });
     if (of_elements) sum += program::spatial_points(op) * program::reduction_points(op);
   }
   return sum;

@@ -59,8 +59,9 @@ TUNEWRIGHT_INLINE reference::Tensors random_values(const Network& network, const
     const program::Operator& op = graph.op(id);
     if (op.combiner != program::Combiner::Sum || op.body->op != program::Op::Multiply) continue;
     for (const program::Expr& factor : op.body->args) {
-      if (factor->op != program::Op::Load || graph.op(factor->tensor).role != program::Role::Constant) continue;
-      bound[factor->tensor] = std::sqrt(6 / program::reduction_points(op));  // a uniform distribution's bound
+      const program::ExprNode* read = detail::read_behind_casts(factor);
+      if (read == nullptr || graph.op(read->tensor).role != program::Role::Constant) continue;
+      bound[read->tensor] = std::sqrt(6 / program::reduction_points(op));  // a uniform distribution's bound
     }
   }
   std::vector<std::int64_t> rows(graph.size(), 0);

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -147,7 +149,8 @@ inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
 }
 
 /// Rebuilds `e` bottom-up: `f(node)` returns a replacement for a node whose arguments are already rebuilt, or an empty
-/// `Expr` to keep it. Unchanged parts stay shared.
+/// `Expr` to keep it. It is called once for each node, however often that is used, so what is shared stays shared,
+/// changed or not. Cost: O(nodes).
 [[nodiscard]] Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> f);
 
 /// Replaces the variables of every index in `e` by `expression_of(var)`; `range_of` are the ranges of the new
@@ -163,8 +166,23 @@ template <class ExpressionOf>
   });
 }
 
-/// Calls `f(node)` for every node, arguments first.
+/// Calls `f(node)` for every node, arguments first; for one that is used several times, each time.
 void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f);
+
+/// The distinct parts of expressions, compared by content: what a compiler evaluates once. The expressions must outlive
+/// it.
+class DistinctParts {
+ public:
+  /// Calls `f(node)` for every part of `e` that equals none before it, nor one of an earlier call, arguments first.
+  /// Cost: O(nodes), however often each is used.
+  void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f) { static_cast<void>(add(e, f)); }
+
+ private:
+  std::uint64_t add(const Expr& e, FunctionRef<void(const ExprNode&)> f);
+
+  std::unordered_map<const ExprNode*, std::uint64_t> hashes_;
+  std::unordered_set<std::uint64_t> seen_;
+};
 
 /// Whether the type of a node is that which its operation gives for the types of its arguments.
 [[nodiscard]] bool has_fitting_types(const ExprNode& node);
@@ -236,26 +254,41 @@ TUNEWRIGHT_INLINE Expr select(Expr condition, Expr a, Expr b) {
 }
 
 TUNEWRIGHT_INLINE Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> f) {
-  std::vector<Expr> args;
-  bool changed = false;
-  args.reserve(e->args.size());
-  for (const Expr& arg : e->args) {
-    args.push_back(rewrite(arg, f));
-    changed = changed || args.back().get() != arg.get();
-  }
-  Expr current = e;
-  if (changed) {
-    ExprNode node = *e;
-    node.args = std::move(args);
-    current = make_expr(std::move(node));
-  }
-  if (Expr replaced = f(current)) return replaced;
-  return current;
+  std::unordered_map<const ExprNode*, Expr> rewritten;
+  const auto rewrite_one = [&](const auto& self, const Expr& node) -> Expr {
+    if (const auto known = rewritten.find(node.get()); known != rewritten.end()) return known->second;
+    std::vector<Expr> args;
+    bool changed = false;
+    args.reserve(node->args.size());
+    for (const Expr& arg : node->args) {
+      args.push_back(self(self, arg));
+      changed = changed || args.back().get() != arg.get();
+    }
+    Expr current = node;
+    if (changed) {
+      ExprNode copy = *node;
+      copy.args = std::move(args);
+      current = make_expr(std::move(copy));
+    }
+    if (Expr replaced = f(current)) current = std::move(replaced);
+    return rewritten.emplace(node.get(), std::move(current)).first->second;
+  };
+  return rewrite_one(rewrite_one, e);
 }
 
 TUNEWRIGHT_INLINE void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f) {
   for (const Expr& arg : e->args) visit(arg, f);
   f(*e);
+}
+
+TUNEWRIGHT_INLINE std::uint64_t DistinctParts::add(const Expr& e, FunctionRef<void(const ExprNode&)> f) {
+  if (const auto known = hashes_.find(e.get()); known != hashes_.end()) return known->second;
+  StableHash h;
+  for (const Expr& arg : e->args) h.add(add(arg, f));
+  h.add(static_cast<int>(e->op)).add(static_cast<int>(e->type)).add(e->value).add(e->tensor).add(e->index.hash());
+  for (const IndexExpr& index : e->indices) h.add(index.hash());
+  if (seen_.insert(h.value()).second) f(*e);
+  return hashes_.emplace(e.get(), h.value()).first->second;
 }
 
 TUNEWRIGHT_INLINE bool has_fitting_types(const ExprNode& node) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/program/graph.hpp"
 
 /// Readable index notation:
@@ -16,10 +16,10 @@ namespace tunewright::program {
 
 namespace detail {
 
-[[nodiscard]] inline std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
+/// The number of a constant; one of up to 32 bits has the digits of a float.
+[[nodiscard]] inline std::string constant_text(const ExprNode& e) {
+  const bool is_narrow = is_float(e.type) && e.type != ScalarType::Float64;
+  return number_text(is_narrow ? rounded(e.value, ScalarType::Float32) : e.value);
 }
 
 /// Operator precedence: arguments with a lower one get parentheses.
@@ -77,7 +77,7 @@ template <class NameOfTensor, class NameOfVar>
   };
   const int level = detail::precedence(e->op);
   switch (e->op) {
-    case Op::Constant: return detail::number_text(e->value);
+    case Op::Constant: return detail::constant_text(*e);
     case Op::Index:
       return e->index.terms().size() + (e->index.constant() != 0 ? 1U : 0U) > 1
                  ? "(" + e->index.to_string(name_of_var) + ")"

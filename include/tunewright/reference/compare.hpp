@@ -5,13 +5,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/reference/array.hpp"
@@ -67,15 +67,13 @@ namespace detail {
 
 void compare_element(Comparison& c, std::int64_t flat, double actual, double expected, const Tolerance& tolerance);
 
-std::string number_text(double value);
-
 }  // namespace detail
 
 inline std::string Comparison::text() const {
   std::string index = "[";
   for (const std::int64_t i : worst_index()) index += (index.size() > 1 ? ", " : "") + std::to_string(i);
   return (passed ? "equal within the tolerance" : std::to_string(mismatches) + " elements differ") + ", worst " +
-         index + "]: got " + detail::number_text(actual) + ", expected " + detail::number_text(expected);
+         index + "]: got " + number_text(actual) + ", expected " + number_text(expected);
 }
 
 /// Compares all elements. NaN equals NaN, and an infinity equals only itself. Throws `std::invalid_argument` for
@@ -176,12 +174,6 @@ TUNEWRIGHT_INLINE void compare_element(Comparison& c, std::int64_t flat, double 
     c.actual = actual;
     c.expected = expected;
   }
-}
-
-TUNEWRIGHT_INLINE std::string number_text(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.9g", value);
-  return buffer;
 }
 
 }  // namespace tunewright::reference::detail

@@ -15,7 +15,7 @@
 namespace tunewright::spaces {
 
 /// The sketch with the decisions of `steps`, which may have other extents; empty unless both have the same steps except
-/// for decisions and extents.
+/// for decisions, extents and the factors of splits without a decision, which follow from extents.
 ///
 /// Fused loops, compute locations, unroll limits, layouts and pipelines are copied. Of a split, the innermost part is
 /// fitted first: it keeps its size if that leaves at most an eighth of the iterations idle; otherwise it gets the size
@@ -27,20 +27,27 @@ namespace tunewright::spaces {
 [[nodiscard]] std::optional<schedule::Schedule> decided_as(const schedule::Schedule& sketch,
                                                            std::span<const schedule::Step> steps, const Target& target);
 
+/// Whether the sketch, which has the same steps otherwise, allows the innermost parts of all splits of `steps`, and has
+/// the same splits without a decision.
+[[nodiscard]] bool allows_tiles_of(const schedule::Schedule& sketch, std::span<const schedule::Step> steps);
+
 /// A configuration of `space` for `task` with the decisions of `steps`, a schedule of the same structure for another
-/// shape: that of the first sketch that matches. Empty if no sketch matches or the configuration is infeasible; `why`,
-/// if given, then gets the reason.
+/// shape: that of the first sketch that matches and allows its tiles, otherwise of the first that matches. Empty if no
+/// sketch matches or the configuration is infeasible; `why`, if given, then gets the reason.
 template <SearchSpace S>
   requires requires(const S& space, const Task& task) { space.sketches(task); }
 [[nodiscard]] std::optional<schedule::Schedule> refitted(const S& space, const Task& task,
                                                          std::span<const schedule::Step> steps,
                                                          std::string_view* why = nullptr) {
   std::string_view reason = "no sketch of the space has these steps";
-  for (const schedule::Schedule& sketch : space.sketches(task)) {
-    const std::optional<schedule::Schedule> decided = decided_as(sketch, steps, task.target);
-    if (!decided) continue;
-    reason = space.why_infeasible(task, *decided);
-    if (reason.empty()) return decided;
+  const auto& sketches = space.sketches(task);
+  for (const bool allows : {true, false}) {
+    for (const schedule::Schedule& sketch : sketches) {
+      const std::optional<schedule::Schedule> decided = decided_as(sketch, steps, task.target);
+      if (!decided || allows_tiles_of(sketch, steps) != allows) continue;
+      reason = space.why_infeasible(task, *decided);
+      if (reason.empty()) return decided;
+    }
   }
   if (why != nullptr) *why = reason;
   return std::nullopt;
@@ -67,10 +74,8 @@ using schedule::Step;
 /// The step without its decision and without values that follow from extents.
 TUNEWRIGHT_INLINE Step undecided(Step step) {
   if (auto* split = std::get_if<Split>(&step)) {
-    if (decisions::is_open_split(*split)) {
-      std::fill(split->factors.begin(), split->factors.end(), 1);
-      split->max_innermost = 0;
-    }
+    std::fill(split->factors.begin(), split->factors.end(), 1);
+    if (decisions::is_open_split(*split)) split->max_innermost = 0;
     split->extent = 0;
   }
   if (auto* fuse = std::get_if<schedule::Fuse>(&step); fuse != nullptr && fuse->open) fuse->count = 0;
@@ -120,6 +125,19 @@ TUNEWRIGHT_INLINE void fit(Split& split, const Split& from, const Target& target
 }  // namespace tunewright::spaces::refit_detail
 
 namespace tunewright::spaces {
+
+TUNEWRIGHT_INLINE bool allows_tiles_of(const schedule::Schedule& sketch, std::span<const schedule::Step> steps) {
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const auto *own = std::get_if<schedule::Split>(&sketch.steps[s]), *wanted = std::get_if<schedule::Split>(&steps[s]);
+    if (own == nullptr || wanted == nullptr) continue;
+    if (!decisions::is_open_split(*own)) {
+      if (own->factors != wanted->factors) return false;
+    } else if (own->max_innermost > 0 && wanted->factors.back() > own->max_innermost) {
+      return false;
+    }
+  }
+  return true;
+}
 
 TUNEWRIGHT_INLINE std::optional<schedule::Schedule> decided_as(const schedule::Schedule& sketch,
                                                                std::span<const schedule::Step> steps,

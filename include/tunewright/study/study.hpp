@@ -374,7 +374,9 @@ class Study {
     const auto once = [this, problem, seed, conditions, recipes = std::move(recipes)](benchmark::State& state) {
       const Finalists* finalists = find_or_measure_finalists(*problem, seed, conditions, recipes);
       if (finalists == nullptr) {
-        state.SkipWithError(is_left_out_ ? out_of_time : "not all searches are finished");
+        state.SkipWithError(Interrupt::requested() ? stopped
+                            : is_left_out_         ? out_of_time
+                                                   : "not all searches are finished");
         return;
       }
       for (const auto& [recipe, latency_s] : finalists->latencies_s) state.counters[recipe + "_us"] = 1e6 * latency_s;
@@ -400,7 +402,7 @@ class Study {
           std::all_of(entrants.begin(), entrants.end(), [&](const Entrant& one) { return has_entered(known, one); }))
         return &known;
     }
-    if (ran_out_of_time()) return nullptr;
+    if (Interrupt::requested() || ran_out_of_time()) return nullptr;
     return &finalists_->add(measure_finalists(problem, seed, conditions, std::move(entrants)));
   }
 

@@ -216,6 +216,30 @@ TEST_CASE("names that C or C++ use otherwise, and that of the runtime, get anoth
   CHECK(folder.succeeds());
 }
 
+TEST_CASE("names of the headers' headers and of the runtime get another end, so that all of it compiles") {
+  const test::CProgram folder;
+  std::string includes, uses;
+  for (const char* name : {"std", "NULL", "offsetof", "size_t", "int8_t", "tunewright", "tunewright_team",
+                           "tunewright serial runtime", "tunewright_kernel", "TUNEWRIGHT_RUNTIME"}) {
+    codegen::Kernel made = kernel();
+    made.buffers[0].layout.name = "serial_runtime";  // which the runtime has, too
+    const codegen::ExportedKernel files = codegen::export_kernel(made, name, folder.path());
+    CHECK(files.symbol == codegen::detail::c_identifier(name) + "_");
+    includes += "#include \"" + files.header.filename().string() + "\"\n";
+    uses += " + " + files.symbol + "_threads";
+  }
+  codegen::export_runtime(folder.path());
+  folder.write_main("#include \"tunewright_runtime.h\"\n" + includes +
+                    "#ifdef __cplusplus\n#include <cstdlib>\n#endif\n" + "int main(void) { return (0" + uses +
+                    ") != 20; }\n");
+  for (const char* language : {"-std=c99", "-x c++"}) {
+    REQUIRE_MESSAGE(folder.compiles("", language), folder.said());
+    CHECK(folder.succeeds());
+  }
+  for (const char* name : {"stds", "my_std", "null", "tunewrights", "tunewrights_team", "my_tunewright", "target"})
+    CHECK(codegen::detail::c_symbol(name) == name);
+}
+
 TEST_CASE("texts are filled once, and comments neither end early nor seem to begin again") {
   const std::vector<codegen::detail::Fill> fills{{"A", "@B@"}, {"B", "x"}};
   CHECK(codegen::detail::filled("@B@ of @A@: @B@.", fills) == "x of @B@: x.");
@@ -298,7 +322,7 @@ TEST_CASE("a header of another kind of export is not replaced, that of a kernel 
 
 TEST_CASE("kernels of one program whose names only begin alike go together") {
   const test::CProgram folder;
-  // Parameters, comments, files of others and tags of structs declare nothing.
+  // Parameters, comments and files of others declare nothing.
   codegen::export_kernel(kernel(), "row", folder.path(), "row_major, row_relu(row_W_x[])");
   codegen::export_kernel(kernel(), "row_major", folder.path());
   codegen::export_kernel(kernel(), "row relu", folder.path());
@@ -312,9 +336,12 @@ TEST_CASE("kernels of one program whose names only begin alike go together") {
       "int main(void) { return (int)row_threads != (int)row_W_x_threads || (int)row_W != 1; }\n");
   REQUIRE(folder.compiles());
   CHECK(folder.succeeds());
-  CHECK(codegen::detail::declared_names("struct row; struct row_x* row_y(struct row_x* row_z);\n"
-                                        "enum { row_a = 1,\n row_b /* row_c; */ };",
-                                        "row") == std::set<std::string>{"row_a", "row_b", "row_y"});
+  const codegen::detail::DeclaredNames declared = codegen::detail::declared_names(
+      "struct row; struct row_x* row_y(struct row_x* row_z);\n"
+      "enum { row_a = 1,\n row_b /* row_c; struct row_d; */ };\nenum row_e { row_f };\nstruct rows; struct a_row;\n",
+      "row");
+  CHECK(declared.names == std::set<std::string>{"row_a", "row_b", "row_f", "row_y"});
+  CHECK(declared.tags == std::set<std::string>{"row", "row_e", "row_x"});
 }
 
 TEST_CASE("remarks stay within their comment") {

@@ -5,13 +5,13 @@
 
 using tunewright::codegen::is_keyword;
 
-TEST_CASE("keywords of C and of C++ and macros of compilers are told from other words") {
+TEST_CASE("keywords of C and of C++, macros of compilers and the library's namespace are told from other words") {
   for (const char* word :
-       {"alignas", "restrict", "typeof_unqual", "protected", "co_yield", "xor_eq", "linux", "unix"}) {
+       {"alignas", "restrict", "typeof_unqual", "protected", "co_yield", "xor_eq", "linux", "unix", "std"}) {
     CAPTURE(word);
     CHECK(is_keyword(word));
   }
-  for (const char* word : {"", "doubles", "For", "main", "size_t", "typ", "eq", "not not_eq "}) {
+  for (const char* word : {"", "doubles", "For", "main", "size_t", "typ", "eq", "not not_eq ", "stds"}) {
     CAPTURE(word);
     CHECK_FALSE(is_keyword(word));
   }

@@ -75,20 +75,26 @@ std::vector<const loops::Statement*> statements(const loops::Body& body) {
 
 TEST_CASE("stages that are read twice are inlined in each other only while the expression is short") {
   // A load has its node and a term, a sum a node: two of n inlined stages have 6 * 2^n - 2, of which 2^12 are allowed.
-  const auto doubled = [](std::size_t times) {
+  // They are as many if both loads are one node.
+  const auto doubled = [](std::size_t times, bool one_node) {
     auto g = std::make_shared<program::ComputeGraph>();
     program::Tensor last = g->input("x", {4});
     for (std::size_t t = 0; t <= times; ++t) {
       const program::Tensor before = last;
-      last = g->compute("t" + std::to_string(t), {{"i", 4}}, [&](auto i) { return before(i[0]) + before(i[0]); });
+      last = g->compute("t" + std::to_string(t), {{"i", 4}}, [&](auto i) {
+        const program::Expr read = before(i[0]);
+        return read + (one_node ? read : before(i[0]));
+      });
     }
     ScheduleBuilder s(g);
     for (std::size_t t = 0; t < times; ++t) s.compute_inline(static_cast<schedule::TensorId>(t + 1));
     return s;
   };
-  CHECK(fault(doubled(9)) == "nothing was thrown");
-  CHECK(fault(doubled(10)) == "not_inlineable");
-  CHECK(fault(doubled(40)) == "not_inlineable");  // 2^40 loads
+  for (const bool one_node : {false, true}) {
+    CHECK(fault(doubled(9, one_node)) == "nothing was thrown");
+    CHECK(fault(doubled(10, one_node)) == "not_inlineable");
+    CHECK(fault(doubled(40, one_node)) == "not_inlineable");  // 2^40 loads
+  }
 }
 
 TEST_CASE("stages are computed in a loop only while the indices of what they read are short") {

@@ -74,6 +74,34 @@ TEST_CASE("a maximum skips what is padded with minus infinity, and not what is p
   }
 }
 
+TEST_CASE("equal parts of a body count once, whether they are one node or not") {
+  const auto operations = [](const auto& body) {
+    program::ComputeGraph g;
+    const auto x = g.input("x", {64});
+    loops::Statement statement;
+    const auto y = g.compute("y", {{"i", 64}}, [&](auto i) { return body(x, i[0]); });
+    statement.op = std::make_shared<program::Operator>(g.op(y.id));
+    return loops::operations(statement);
+  };
+  const auto apart = operations([](auto x, auto i) { return exp(x(i) + 1.0) / exp(x(i) + 1.0); });
+  const auto shared = operations([](auto x, auto i) {
+    const program::Expr e = exp(x(i) + 1.0);
+    return e / e;
+  });
+  for (const loops::BodyOperations& found : {apart, shared}) {
+    CHECK(found.simple == 1);
+    CHECK(found.functions == 1);
+    CHECK(found.divisions == 1);
+    CHECK(found.arithmetic == 2);
+  }
+  const auto padded_twice = operations([](auto x, auto i) {
+    const auto padded = [&] { return select(program::in_bounds(i - 1, 64), x(i - 1), 0.0); };
+    return exp(padded()) + padded();
+  });
+  CHECK(padded_twice.simple == 5);  // two comparisons, what joins them, one choice, and the sum
+  CHECK(padded_twice.conditions == 3);
+}
+
 TEST_CASE("conditions on indices are counted apart from their selection, conditions on data are not") {
   program::ComputeGraph g;
   const auto x = g.input("x", {64});

@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/workloads.hpp"
@@ -65,6 +67,57 @@ TEST_CASE("steps that lead to the same loops are one program, any other loop is 
   schedule::Schedule vectorized = tiled({4, 4}, {4, 8}, 1);
   vectorized.steps.insert(vectorized.steps.begin() + 3, Annotate{2, 8, LoopKind::Vectorized});
   CHECK(hash_of(vectorized) != plain);
+}
+
+TEST_CASE("programs with the same loops and accesses differ in what they compute") {
+  const auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {64});
+  const auto t = g->compute("t", {{"i", 64}}, [&](auto i) { return tanh(x(i[0])); });
+  const auto e = g->compute("e", {{"i", 64}}, [&](auto i) { return exp(x(i[0])); });
+  g->compute("z", {{"i", 64}}, [&](auto i) { return x(i[0]) + t(i[0]) + e(i[0]); });
+  const auto inlined = [&](program::TensorId id) {
+    schedule::ScheduleBuilder s(g);
+    s.compute_inline(id);
+    return hash_of(s.schedule());
+  };
+  CHECK(inlined(t.id) == inlined(t.id));
+  CHECK(inlined(t.id) != inlined(e.id));
+}
+
+TEST_CASE("a factored sum differs by the terms that its parts add up, not by parts of one iteration") {
+  const auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {8, 4, 4});
+  g->reduce("kernel", {{"i", 8}}, {{"kh", 4}, {"kw", 4}}, program::Combiner::Sum,
+            [&](auto i, auto k) { return x(i[0], k[0], k[1]); });
+  const auto factored = [&](schedule::IterId axis) {
+    schedule::ScheduleBuilder s(g);
+    s.rfactor(1, axis);
+    return hash_of(s.schedule());
+  };
+  CHECK(factored(1) != factored(2));  // kh or kw: a row of partial results for each i, of four terms each
+
+  const auto line = std::make_shared<program::ComputeGraph>();
+  const auto y = line->input("y", {8, 16});
+  line->reduce("sum", {{"i", 8}}, {{"k", 16}}, program::Combiner::Sum, [&](auto i, auto k) { return y(i[0], k[0]); });
+  const auto factored_part = [&](std::int64_t inner, std::size_t part) {
+    schedule::ScheduleBuilder s(line);
+    s.rfactor(1, s.split(1, 1, {inner})[part]);
+    return hash_of(s.schedule());
+  };
+  CHECK(factored_part(4, 0) != factored_part(4, 1));   // four neighbours at a time, or each fourth
+  CHECK(factored_part(1, 0) == factored_part(16, 1));  // k is one loop
+}
+
+TEST_CASE("a square cache with permuted axes is another program") {
+  const auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {8, 8});
+  g->compute("y", {{"i", 8}, {"j", 8}}, [&](auto i) { return x(i[0], i[1]) + program::Expr(1.0); });
+  const auto cached = [&](std::vector<schedule::IterId> axes) {
+    schedule::ScheduleBuilder s(g);
+    s.permute_axes(s.cache_write(1), std::move(axes));
+    return hash_of(s.schedule());
+  };
+  CHECK(cached({0, 1}) != cached({1, 0}));
 }
 
 TEST_CASE("random schedules with one hash have the same features") {

@@ -20,6 +20,7 @@
 #include "support/workloads.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/program_hash.hpp"
 #include "tunewright/loops/summary_limits.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
@@ -67,13 +68,12 @@ std::string text(const NestSummary& o) {
     for (const PackedDimension& p : b.packing)
       out += "packed " + number(p.dimension) + number(p.divisor) + number(p.extent);
     for (const std::int64_t extent : b.shape) out += number(extent);
-    for (const FlatIndex& origin : b.origin)
-      if (origin.constant != 0 || origin.count > 0) out += "from " + text(o.indices, origin) + " ";
+    for (const FlatIndex& origin : b.origin) out += "from " + text(o.indices, origin) + " ";
     out += "\n";
   }
   for (const StatementSummary& s : o.statements) {
     out += text(o.indices, s) + number(s.operations.all()) + number(s.operations.arithmetic) +
-           number(s.operations.simple_fused()) + "\n";
+           number(s.operations.simple_fused()) + number(s.body_hash) + "\n";
     for (const LoadSummary& load : s.loads) {
       out += "  reads " + number(load.buffer);
       for (const program::IndexExpr& index : load.node->indices) out += std::to_string(index.hash()) + " ";
@@ -146,8 +146,9 @@ TEST_CASE("the summary of a schedule's steps is that of its lowered program, and
             continue;
           }
           REQUIRE(nest);
-          const std::string expected = text(of_nests.summary(*nest));
-          REQUIRE(text(*summary) == expected);
+          const NestSummary& of_nest = of_nests.summary(*nest);
+          REQUIRE(text(*summary) == text(of_nest));
+          CHECK(program_hash(*summary) == program_hash(of_nest));
           ++compared;
           for (const bool tight : {false, true}) {
             const std::string_view exceeded = verdict_on(*nest, target, tight);
@@ -248,6 +249,31 @@ TEST_CASE("a tensor is arranged once, as lowering has it") {
     CHECK_FALSE(lowered(arranged_twice(1, second)));
     CHECK(of_steps.summary(arranged_twice(1, second)) == nullptr);
   }
+}
+
+TEST_CASE("threads that a loop of one iteration shares with one of several are all busy, so its unroll limit holds") {
+  using namespace schedule;
+  // 128 elements: two blocks of 32 threads, which copy two elements each.
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {128});
+  g->compute("y", {{"i", 128}}, [&](auto i) { return x(i[0]) + program::Expr(1.0); });
+  ScheduleBuilder s(g);
+  const auto i = s.split(1, 0, {32, 2});
+  s.bind(1, i[0], LoopKind::BlockX);
+  s.bind(1, i[1], LoopKind::ThreadX);
+  const TensorId copy = s.cache_read(x.id, 1, Scope::Shared);
+  s.compute_at(copy, 1, i[1]);
+  const auto parts = s.split(copy, 0, {32, 2});
+  s.bind(copy, parts[0], LoopKind::ThreadX);
+  s.bind(copy, parts[1], LoopKind::ThreadX);
+  s.unroll_limit(copy, 16);
+  ScheduleSummarizer of_steps;
+  const NestSummary* summary = of_steps.summary(s.schedule());
+  REQUIRE(summary != nullptr);
+  const loops::LoopNest nest = loops::lower(s.schedule());
+  NestSummarizer of_nests;
+  CHECK(text(*summary) == text(of_nests.summary(nest)));
+  CHECK(std::ranges::any_of(summary->loops, [](const LoopSummary& loop) { return loop.unroll_limit == 16; }));
 }
 
 TEST_CASE("flat expressions have room for so many terms") {

@@ -54,6 +54,22 @@ TEST_CASE("rows of products") {
   CHECK((spilled.sums_loaded == 16 * 8 && spilled.sums_stored == 16 * 8));
 }
 
+TEST_CASE("sums of rows are stored before columns are copied, and loaded behind") {
+  using namespace schedule;
+  // Four blocks of eight steps of eight rows; each block copies the columns of its 32 terms first.
+  const LoopNest nest = loops::lower(
+      {program::operators::matmul_graph(
+           {.m = 8, .n = 16, .k = 128, .type = ScalarType::UInt8, .type_b = ScalarType::Int8}),
+       {CacheRead{1, 2, Scope::Local}, Split{2, 0, {8}}, Split{2, 1, {16}}, Split{2, 2, {8, 4}},
+        Reorder{2, {3, 5, 7, 8, 4, 6, 9}}, Annotate{2, 4, LoopKind::Unrolled}, Annotate{2, 6, LoopKind::Vectorized},
+        ComputeLocation{3, {{Location::Kind::At, 2, 7}}}, Pack{3, 2}, Tensorize{2, 6, "avx512_vnni"}}});
+  const TensorWork work = work_of_first(nest);
+  CHECK(work.products == 4 * 8 * 8);
+  CHECK(work.chained == 4 * 8);
+  CHECK(work.vectors_loaded == 4 * 8 * (8 + 1));
+  CHECK((work.sums_loaded == 4 * 8 && work.sums_stored == 4 * 8));
+}
+
 TEST_CASE("copies are written as vectors") {
   // 128 terms of 32 columns: 128 vectors of two terms of 16 columns.
   const TensorWork work = work_of_first(tile_product(32, Columns::Copied));

@@ -62,7 +62,7 @@ void tiled(ScheduleBuilder& s) {
 TEST_CASE("machines with other prices, limits or frequencies have other identities") {
   using measurers::Simulated;
   const std::string usual = Simulated{}.identity();
-  CHECK(usual == "simulated cpu 3, gpu 2");
+  CHECK(usual == "simulated cpu 4, gpu 3");
   CHECK(Simulated{.trial = Seconds(1)}.identity() == usual);
   std::vector<std::string> all{usual, Simulated{.frequency_hz = 5e9}.identity()};
   Simulated changed;
@@ -170,6 +170,16 @@ TEST_CASE("one scalar loop by hand") {
   CHECK(measurers::simulated::Machine(nest, small, {}).run() == in_core + (bytes / 2 + bytes + 2 * bytes) / 4);
 }
 
+TEST_CASE("what a body names twice is loaded and computed once") {
+  // exp(x) exp(x) of 1000 floats: a function (320) and a product (8) that hide all but a quarter of a load (8), a store
+  // (16) and a step of the loop (8) each.
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {1000});
+  g->compute("y", {{"i", 1000}}, [&](auto i) { return exp(x(i[0])) * exp(x(i[0])); });
+  const auto nest = loops::lower(ScheduleBuilder(g).schedule());
+  CHECK(measurers::simulated::Machine(nest, machine(), {}).run() == (320 + 8 + 8 / 4 + 16 + 8) * 1000);
+}
+
 /// y[i, c] = sum over four r of x[i + r - 3] * w[r, c], 64 places and 8 channels, with zeros before x that are inlined.
 loops::LoopNest filtered(const std::function<void(ScheduleBuilder&)>& steps) {
   auto g = std::make_shared<program::ComputeGraph>();
@@ -189,6 +199,32 @@ measurers::simulated::Ticks ticks(const loops::LoopNest& nest, measurers::simula
                                   const Target& target = machine()) {
   prices.bytes_per_tick.fill({std::int64_t{1} << 40, 1});
   return measurers::simulated::Machine(nest, target, prices).run();
+}
+
+TEST_CASE("loops with as many statements as their unroll limit cost no steps, and parallel ones always do") {
+  const auto steps_of = [](std::int64_t rows, std::int64_t limit, const std::function<void(ScheduleBuilder&)>& more,
+                           unsigned threads = 1) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", {rows, 4});
+    g->compute("y", {{"i", rows}, {"j", 4}}, [&](auto i) { return x(i[0], i[1]) + program::Expr(1.0); });
+    ScheduleBuilder s(g);
+    s.unroll_limit(1, limit);
+    more(s);
+    const loops::LoopNest nest = loops::lower(s.schedule());
+    measurers::simulated::Prices prices, free;
+    free.loop_step = 0;
+    return (ticks(nest, prices, machine(threads)) - ticks(nest, free, machine(threads))) / prices.loop_step;
+  };
+  CHECK(steps_of(4, 3, naive) == 4 + 4 * 4);
+  CHECK(steps_of(4, 4, naive) == 4);  // four statements in a row, 16 in all
+  CHECK(steps_of(4, 15, naive) == 4);
+  CHECK(steps_of(4, 16, naive) == 0);
+  CHECK(steps_of(4, 4, [](ScheduleBuilder& s) { s.vectorize(1, 1); }) == 0);  // a vector is one
+  CHECK(steps_of(4, 3, [](ScheduleBuilder& s) { s.vectorize(1, 1); }) == 4);
+  // More than twice as many vectors as the 16 registers are not written in straight-line code.
+  CHECK(steps_of(8, 64, naive) == 0);
+  CHECK(steps_of(9, 64, naive) == 9);
+  CHECK(steps_of(4, 16, [](ScheduleBuilder& s) { s.parallel(1, 0); }, 2) == 2);
 }
 
 TEST_CASE("padding that lanes share by hand: a branch for the interior, terms left out on the boundary") {

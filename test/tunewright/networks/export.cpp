@@ -357,6 +357,47 @@ int main(void) { return net_ok != 0 || Net_ok != 0 || net_input_x_elements != 8 
   CHECK(folder.succeeds());
 }
 
+TEST_CASE("networks of one program that would declare one struct or enum are refused, with both named") {
+  networks::LayerBuilder layers;
+  const auto x = layers.graph().input("x", {8});
+  const Example e(layers.finish("small", {program::operators::relu(layers.graph(), x)}));
+  for (const std::string longer : {"net_error", "net_weights"}) {
+    CAPTURE(longer);
+    for (const bool turned : {false, true}) {
+      const std::string first = turned ? longer : "net", second = turned ? "net" : longer;
+      const test::CProgram folder;
+      const networks::ExportedNetwork files = e.export_to(folder.path(), first);
+      const std::string said = test::refusal([&] { e.export_to(folder.path(), second); });
+      CHECK_MESSAGE(said.find("the exports '" + second + "' and '" + first + "', which has '" + files.header.string() +
+                              "', would both declare the tag " + longer + "; export one of them under another name") !=
+                        std::string::npos,
+                    said);
+      CHECK_FALSE(std::filesystem::exists(folder.file(second + ".c")));
+      CHECK_NOTHROW(e.export_to(folder.path(), first));
+    }
+  }
+  // A function may have the name of a tag, and a tag that of a function.
+  const test::CProgram folder;
+  e.export_to(folder.path(), "net");
+  e.export_to(folder.path(), "net_error_text");
+  const codegen::Kernel kernel = networks::compile_kernels(e.network, e.partition, e.schedules).at(0);
+  codegen::export_kernel(kernel, "net_weights", folder.path());
+  folder.write_main(R"(
+#include "net.h"
+#include "net_error_text.h"
+#include "net_weights.h"
+int main(void) {
+  struct net_weights* weights = NULL;
+  struct net_error_text* network = NULL;
+  return weights != NULL || network != NULL || net_weights_buffer_count < 2 || net_error_text(net_ok)[0] != 'n';
+}
+)");
+  for (const char* language : {"-std=c99", "-x c++"}) {
+    REQUIRE_MESSAGE(folder.compiles("net.c -x none libnet.a -lm", language), folder.said());
+    CHECK(folder.succeeds());
+  }
+}
+
 TEST_CASE("what cannot be exported is named") {
   Example e(image_network());
   const test::CProgram folder;

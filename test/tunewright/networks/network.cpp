@@ -19,6 +19,7 @@
 #include "tunewright/networks/squeezenet.hpp"
 #include "tunewright/networks/vgg.hpp"
 #include "tunewright/networks/vision_transformer.hpp"
+#include "tunewright/program/operators/matmul.hpp"
 
 using namespace tunewright;
 using networks::Network;
@@ -137,4 +138,24 @@ TEST_CASE("multiply-accumulates are products of two tensors that are summed") {
   CHECK(networks::multiply_accumulates(graph) == 30);
   graph.reduce("rows", {{"i", 2}}, {{"k", 5}}, program::Combiner::Sum, [&](auto i, auto r) { return c(i[0], r[0]); });
   CHECK(networks::multiply_accumulates(graph) == 30);
+}
+
+TEST_CASE("multiply-accumulates are the same in all number types, whose products may be of casts") {
+  using enum program::ScalarType;
+  for (const program::ScalarType type : {Float32, Float64, Float16, BFloat16, Int8, UInt8}) {
+    const std::string type_name(program::name(type));
+    CAPTURE(type_name);
+    CHECK(networks::multiply_accumulates(*program::operators::matmul_graph({.m = 2, .n = 5, .k = 3, .type = type})) ==
+          30);
+  }
+  // The second factor is a sum or a number: no element.
+  program::ComputeGraph graph;
+  const program::Tensor a = graph.input("a", {2, 3}, Float16);
+  for (const bool shifts : {true, false}) {
+    graph.reduce("sum", {{"i", 2}}, {{"k", 3}}, program::Combiner::Sum, [&](auto i, auto r) {
+      const program::Expr x = program::widened(a(i[0], r[0]));
+      return x * (shifts ? x + 1.0 : program::cast(program::index_value(r[0]), Float32));
+    });
+  }
+  CHECK(networks::multiply_accumulates(graph) == 0);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "support/evaluated.hpp"
@@ -59,6 +60,30 @@ TEST_CASE("random weights keep the size of activations") {
   for (std::size_t i = 0; i < 256; ++i) squares += values[x.id].get(i) * values[x.id].get(i) / 256;
   CHECK(squares > 0.1);
   CHECK(squares < 100);
+}
+
+TEST_CASE("random weights of 16 bits are scaled as those of float32") {
+  using enum program::ScalarType;
+  for (const program::ScalarType type : {Float32, Float16, BFloat16}) {
+    const std::string type_name(program::name(type));
+    CAPTURE(type_name);
+    auto graph = std::make_shared<program::ComputeGraph>();
+    program::Tensor x = graph->input("x", {4, 96}, type);
+    for (int l = 0; l < 6; ++l) {
+      const auto w = graph->constant("w" + std::to_string(l), {96, 96}, type);
+      x = program::operators::relu(*graph,
+                                   program::operators::cast(*graph, program::operators::matmul(*graph, x, w), type));
+    }
+    const networks::Network network{"narrow", graph, {x.id}, {}, 0};
+    const reference::Tensors values = networks::evaluate(network, networks::random_values(network, Rng(2)));
+    double largest = 0, squares = 0;
+    for (std::size_t i = 0; i < values[1].size(); ++i) largest = std::max(largest, std::abs(values[1].get(i)));
+    for (std::size_t i = 0; i < values[x.id].size(); ++i) squares += values[x.id].get(i) * values[x.id].get(i) / 384;
+    CHECK(largest <= 0.25);  // sqrt(6 / 96)
+    CHECK(largest > 0.24);
+    CHECK(squares > 0.1);
+    CHECK(squares < 100);
+  }
 }
 
 TEST_CASE("the same generator gives the same values, lookups included") {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -73,6 +74,22 @@ TEST_CASE("expressions print with the parentheses they need and no others") {
   CHECK(text(cast(index_value(i), ScalarType::Float32)) == "float32(i)");
 }
 
+TEST_CASE("constants print with the digits that their type has") {
+  const auto constant_text = [](double value, ScalarType type) { return text(constant(value, type)); };
+  using enum ScalarType;
+  for (const ScalarType type : {Float32, Float16, BFloat16}) {
+    CHECK(constant_text(0.1, type) == "0.1");
+    CHECK(constant_text(0.70710678118654752440, type) == "0.70710677");
+  }
+  CHECK(constant_text(static_cast<double>(0.1F), Float32) == "0.1");
+  CHECK(constant_text(0.1, Float64) == "0.1");
+  CHECK(constant_text(0.70710678118654752440, Float64) == "0.7071067811865476");
+  CHECK(constant_text(2147483647, Int32) == "2147483647");
+  CHECK(constant_text(-1e300, Float64) == "-1e+300");
+  CHECK(constant_text(std::numeric_limits<double>::infinity(), Float32) == "inf");
+  CHECK(text(read(0) * 0.1) == "A[i, j] * 0.1");
+}
+
 TEST_CASE("rewriting replaces nodes bottom-up and shares what it leaves alone") {
   const Expr kept = exp(read(1));
   const Expr e = read(0) + kept;
@@ -84,6 +101,34 @@ TEST_CASE("rewriting replaces nodes bottom-up and shares what it leaves alone") 
   CHECK(changed->args[1].get() == kept.get());
   const Expr unchanged = rewrite(e, [](const Expr&) { return Expr(); });
   CHECK(unchanged.get() == e.get());
+}
+
+TEST_CASE("rewriting keeps shared what it changes, too") {
+  const Expr squared = read(0) * read(0);
+  int calls = 0;
+  const Expr changed = rewrite(squared + exp(squared), [&](const Expr& node) -> Expr {
+    ++calls;
+    return node->op == Op::Load ? read(1) : Expr();
+  });
+  CHECK(text(changed) == "B[i, j] * B[i, j] + exp(B[i, j] * B[i, j])");
+  CHECK(changed->args[0].get() == changed->args[1]->args[0].get());
+  CHECK(calls == 5);  // two loads, a product, a function and a sum
+}
+
+TEST_CASE("distinct parts are told apart by content") {
+  DistinctParts parts;
+  std::vector<Op> seen;
+  const auto note = [&](const ExprNode& node) { seen.push_back(node.op); };
+  const Expr first = exp(read(0)) * exp(read(0)), second = exp(read(0)) - read(1);
+  parts.visit(first, note);
+  CHECK(seen == std::vector{Op::Load, Op::Exp, Op::Multiply});
+  parts.visit(second, note);
+  CHECK(seen == std::vector{Op::Load, Op::Exp, Op::Multiply, Op::Load, Op::Subtract});
+  Expr deep = read(0);
+  for (int n = 0; n < 60; ++n) deep = deep + deep;
+  seen.clear();
+  DistinctParts().visit(deep, note);
+  CHECK(seen.size() == 61);
 }
 
 TEST_CASE("index substitution reaches loads and index values") {

@@ -50,6 +50,14 @@ TEST_CASE("the worst element is reported with its place and both values") {
   CHECK(c.text() == "2 elements differ, worst [1, 1]: got 7, expected 5");
 }
 
+TEST_CASE("numbers of the report tell apart what differs, and are no longer than that") {
+  CHECK(compare(array({0.1, 1}), array({0.25, 1})).text() == "1 elements differ, worst [0, 0]: got 0.1, expected 0.25");
+  Array precise(ScalarType::Float64, {1}), other = precise;
+  precise.set(0, 1);
+  other.set(0, 1 - 0x1p-40);
+  CHECK(compare(other, precise, {0, 0}).text() == "1 elements differ, worst [0]: got 0.9999999999990905, expected 1");
+}
+
 TEST_CASE("absolute and relative tolerance add up") {
   const Array expected = array({100, 100});
   CHECK(compare(array({101, 100}), expected, {.absolute = 0.1, .relative = 0.01}).passed);

@@ -459,6 +459,68 @@ TEST_CASE("layer_norm over many rows has one sketch: all of it a row at a time, 
   CHECK(nest.variables[rows->var].extent == 28);
 }
 
+TEST_CASE("what reads a normalised row goes with it") {
+  const MultiLevelTiling space;
+  const auto relu_of = [&](const auto& rows) {
+    return space.sketches(task_of([&](auto& g) { ops::relu(g, rows(g, g.input("x", {512, 128}))); }));
+  };
+  const auto& normalised = relu_of([](auto& g, const program::Tensor& x) {
+    return ops::layer_norm(g, x, g.constant("gamma", {128}), g.constant("beta", {128}));
+  });
+  REQUIRE(normalised.size() == 1);
+  CHECK(in_rows_of_the_last(normalised[0]) == 4);
+  const auto& probabilities = relu_of([](auto& g, const program::Tensor& x) { return ops::softmax(g, x); });
+  CHECK(std::all_of(probabilities.begin(), probabilities.end(),
+                    [](const auto& sketch) { return in_rows_of_the_last(sketch) >= 4; }));
+}
+
+/// Whether the output of a sketch has a loop of this kind.
+bool has_loop(const schedule::Schedule& sketch, schedule::LoopKind kind) {
+  const auto output = static_cast<program::TensorId>(sketch.graph->size() - 1);
+  return std::any_of(sketch.steps.begin(), sketch.steps.end(), [&](const schedule::Step& step) {
+    const auto* annotated = std::get_if<schedule::Annotate>(&step);
+    return annotated != nullptr && annotated->stage == output && annotated->kind == kind;
+  });
+}
+
+TEST_CASE("an elementwise stage of several broadcast operands is part of its reader, which has vectors and threads") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(task_of([](auto& g) {
+    const auto channels = [&](const char* name) { return g.constant(name, {64}); };
+    ops::relu(g, ops::batch_norm(g, g.input("x", {28, 28, 64}),
+                                 {channels("gamma"), channels("beta"), channels("mean"), channels("variance")}));
+  }));
+  REQUIRE(sketches.size() == 1);
+  CHECK(has_loop(sketches[0], schedule::LoopKind::Parallel));
+  CHECK(has_loop(sketches[0], schedule::LoopKind::Vectorized));
+}
+
+TEST_CASE("the reader of a product whose terms are factored has vectors and threads") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(
+      task_of([](auto& g) { ops::relu(g, ops::matmul(g, g.input("A", {8, 4096}), g.input("B", {4096, 4}))); }));
+  std::size_t factored = 0;
+  for (const schedule::Schedule& sketch : sketches) {
+    if (count<schedule::Rfactor>(sketch) == 0) continue;
+    ++factored;
+    CHECK(has_loop(sketch, schedule::LoopKind::Parallel));
+    CHECK(has_loop(sketch, schedule::LoopKind::Vectorized));
+  }
+  CHECK(factored >= 2);  // of lanes, and of threads and lanes
+}
+
+TEST_CASE("an operand without axes is read where it is") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(task_of([](auto& g) {
+    const auto factor = g.input("factor", {}), a = g.input("A", {32, 32}), b = g.input("B", {32, 32});
+    g.reduce("scaled", {{"i", 32}, {"j", 32}}, {{"k", 32}}, program::Combiner::Sum,
+             [&](auto i, auto r) { return factor() * a(i[0], r[0]) * b(r[0], i[1]); });
+  }));
+  CHECK(
+      sketches.size() ==
+      space.sketches(task_of([](auto& g) { ops::matmul(g, g.input("A", {32, 32}), g.input("B", {32, 32})); })).size());
+}
+
 TEST_CASE("a sum over rows that exceed the second cache may go in streams, and keeps its simple sketch") {
   const MultiLevelTiling space;
   const auto splits = [&](std::int64_t rows, int axis) {
@@ -491,7 +553,7 @@ TEST_CASE("threads may share the terms of a vector's product with large data, an
   CHECK(shared(product(2, 1025, 256)) == 0);           // two rows
   CHECK(shared(product(1, 1025, 256, 1)) == 0);        // nobody to share with
   CHECK(shared(product(1, 1025, 256, 2, true)) == 0);  // packed ahead of time
-  CHECK(shared(product(1, 1025, 256, 2, false, true)) == 0);
+  CHECK(shared(product(1, 1025, 256, 2, false, true)) == 1);
   CHECK(shared(product(1, 128, 8192)) == 1);  // results of 32 KiB, the first cache
   CHECK(shared(product(1, 128, 8200)) == 0);
   CHECK(shared(product(1, 127, 8192)) == 0);  // less than 64 terms a thread
@@ -598,6 +660,21 @@ TEST_CASE("a full reduction: plain, factored over lanes, or over threads and lan
   const auto& sketches = space.sketches(task);
   CHECK(sketches.size() == 3);
   CHECK(counts<schedule::Rfactor>(sketches) == Counts{0, 1, 2});
+}
+
+TEST_CASE("sums in lanes need no more terms than threads, and columns of one element are none") {
+  const MultiLevelTiling space;
+  const auto rfactors = [&](unsigned threads, std::int64_t rows, std::int64_t terms) {
+    return counts<schedule::Rfactor>(
+        space.sketches(task_of([=](auto& g) { ops::sum(g, g.input("x", {rows, terms}), {1}); }, threads)));
+  };
+  CHECK(rfactors(64, 100000, 64) == Counts{0, 1});
+  CHECK(rfactors(64, 100000, 7) == Counts{0});
+  CHECK(rfactors(64, 8, 64) == Counts{0, 1});  // a term for each thread is nothing to share
+  CHECK(rfactors(64, 8, 65) == Counts{0, 1, 2});
+  const auto& one_column = space.sketches(task_of([](auto& g) { ops::sum(g, with_bias(g, {300, 1}), {0}); }));
+  CHECK(std::any_of(one_column.begin(), one_column.end(),
+                    [](const auto& sketch) { return count<schedule::Rfactor>(sketch) > 0; }));
 }
 
 TEST_CASE("of reduction axes that lie apart in memory, the last one alone is factored") {

@@ -3,14 +3,17 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/dense.hpp"
 #include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/reduce.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
@@ -115,6 +118,36 @@ TEST_CASE("random schedules of one product become feasible ones of another, with
   }
   MESSAGE(fitted << " of " << tries << " fitted");
   CHECK(fitted > tries * 3 / 4);
+}
+
+TEST_CASE("splits that follow from extents are those of the new shape") {
+  const spaces::MultiLevelTiling space;
+  const auto sum = [](std::int64_t terms) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    program::operators::sum(*g, g->input("x", {4, terms}), {1});
+    return program::make_task("sum", std::move(g), avx2());
+  };
+  const Task from = sum(4096), to = sum(5000);
+  std::size_t factored = 0;
+  for (const Schedule& known : space.sketches(from)) {
+    const std::optional<Schedule> result = spaces::refitted(space, to, known.steps);
+    REQUIRE(result);
+    CHECK(space.feasible(to, *result));
+    for (const schedule::Step& step : result->steps) factored += std::holds_alternative<schedule::Rfactor>(step);
+  }
+  CHECK(factored == 3);  // of lanes, and of threads and lanes
+}
+
+TEST_CASE("a tile goes to a sketch that allows it") {
+  const auto with_most = [](std::int64_t most) {
+    schedule::ScheduleBuilder s(program::operators::matmul_graph({.m = 4, .n = 64, .k = 4}));
+    s.vectorize(s.stage("matmul"), s.choose_tile(s.stage("matmul"), 1, 2, most, LoopKind::Vectorized).back());
+    return s.schedule();
+  };
+  Schedule known = with_most(32);
+  std::get<Split>(known.steps[0]).factors = {2, 16};
+  CHECK(spaces::allows_tiles_of(with_most(16), known.steps));
+  CHECK_FALSE(spaces::allows_tiles_of(with_most(8), known.steps));
 }
 
 TEST_CASE("schedules of another structure are told") {

@@ -50,6 +50,13 @@ struct Confirming : Counted {
     return Counted::measure(task, programs, {});
   }
 };
+/// The same, with Ctrl-C pressed meanwhile.
+struct Interrupted : Confirming {
+  std::vector<Outcome> confirm(const Task& task, std::span<const toy::Program> programs) {
+    std::raise(SIGINT);
+    return Confirming::confirm(task, programs);
+  }
+};
 template <class Measurer>
 struct Random : recipes::Random<toy::Space, Measurer> {
   static constexpr std::string_view name = "Random";
@@ -331,6 +338,19 @@ TEST_CASE("what recipes ended with is measured in turns, once") {
   CHECK(run<Confirming>({"--out=" + one.path(), "--recipes=Random"}).measured == all_trials / 2 + 6 * 2);
   CHECK(run<Confirming>({"--out=" + one.path()}).measured == all_trials / 2 + in_turns);
   CHECK(run<Confirming>({"--out=" + one.path(), "--recipes=Random"}).measured == 0);
+}
+
+TEST_CASE("after Ctrl-C no finalists are measured, and a later run goes on with them") {
+  const support::TemporaryFolder folder;
+  constexpr std::size_t once = 2 + 1;  // two recipes and one of them again
+  constexpr std::size_t in_turns = 2 * 3 * once;
+  const std::string out = "--out=" + folder.path();
+  CHECK(run<Confirming>({out}).measured == all_trials + in_turns);
+  std::ofstream(folder.file("finalists.1-of-1.jsonl"), std::ios::trunc);
+  const Ended stopped = run<Interrupted>({out});
+  CHECK(stopped.code == 0);
+  CHECK(stopped.measured == once);
+  CHECK(run<Confirming>({out}).measured == in_turns - once);
 }
 
 TEST_CASE("once its minutes are over a study begins no search and measures no finalists, and it may go on later") {

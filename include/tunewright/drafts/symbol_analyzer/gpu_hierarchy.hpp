@@ -401,7 +401,7 @@ TUNEWRIGHT_INLINE double GpuHierarchy::tensor_lanes(bool of_groups) const {
 }
 
 TUNEWRIGHT_INLINE double GpuHierarchy::resident(const Kernel& k, double registers) const {
-  double blocks = target_->max_blocks_per_multiprocessor > 0 ? target_->max_blocks_per_multiprocessor : 16;
+  double blocks = target_->resident_blocks_limit();
   const double threads = std::ceil(k.threads / warp()) * warp();
   const auto at_most = [&](double available, double used) {
     if (available > 0 && used > 0) blocks = std::min(blocks, std::floor(available / used));
@@ -416,7 +416,7 @@ TUNEWRIGHT_INLINE double GpuHierarchy::duration(const Kernel& k) const {
   const double wanted = k.accumulators + k.operands + m_->registers_for_addresses;
   // A compiler that knows the size of the block limits registers such that one block fits.
   const double threads = std::ceil(k.threads / warp()) * warp();
-  double available = target_->max_registers_per_thread > 0 ? target_->max_registers_per_thread : 255;
+  double available = target_->thread_registers_limit();
   if (target_->registers_per_block > 0) available = std::min(available, target_->registers_per_block / threads);
   const double blocks_at_once = resident(k, std::min(wanted, available));
   if (blocks_at_once < 1) return std::numeric_limits<double>::infinity();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -61,9 +62,11 @@ TUNEWRIGHT_INLINE void StagePlacement::inline_stages() {
     info.op = stage.op;
     if (stage.is_source()) continue;
     info.live = stage.location.kind != Location::Kind::Inline;
-    bool reads_inlined = false;
-    collect_reads(info.op->body, [&](TensorId read) { reads_inlined = reads_inlined || is_inlined(read); });
-    if (reads_inlined) {
+    std::unordered_map<const program::ExprNode*, std::size_t> uses;  // of loads of inlined stages
+    program::visit(info.op->body, [&](const program::ExprNode& node) {
+      if (node.op == Op::Load && is_inlined(node.tensor)) ++uses[&node];
+    });
+    if (!uses.empty()) {
       Operator substituted = *stage.op;
       const auto axis_range = [&](Var v) { return Range{0, stage.op->axes[v].extent - 1}; };
       std::size_t inlined = 0;
@@ -71,7 +74,7 @@ TUNEWRIGHT_INLINE void StagePlacement::inline_stages() {
         if (node->op != Op::Load || !is_inlined(node->tensor)) return {};
         Expr value = program::substitute_indices(
             info_[node->tensor].op->body, [&](Var v) -> const IndexExpr& { return node->indices[v]; }, axis_range);
-        inlined += program::size_of(value);
+        inlined += uses.at(node.get()) * program::size_of(value);
         if (inlined > schedule::detail::max_body) {
           throw ScheduleError(ScheduleFault::NotInlineable,
                               "stages of " + std::to_string(inlined) + " terms are inlined into '" + stage.op->name +

@@ -78,7 +78,7 @@ TUNEWRIGHT_INLINE bool SummaryBuffers::run() {
     if (!pipeline(*std::get_if<schedule::Pipeline>(&all_.candidate->steps[step]))) return false;
   for (const TensorId id : plan_.stored) {
     BufferSummary& b = buffer_of(id);
-    if (plan_.stages[id].is_attached) b.origin = work_[id].base;
+    if (plan_.stages[id].is_attached) b.set_origin(work_[id].base);
     if (b.role == loops::BufferRole::Temporary && !b.is_packed()) {
       b.elements = 1;
       for (const std::int64_t extent : b.shape) b.elements *= extent;

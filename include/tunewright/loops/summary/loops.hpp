@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,6 +29,8 @@ class SummaryLoops : SummaryPass {
   [[nodiscard]] static bool is_rebound(const SchedulePlan::Loop& loop, const Work& w) {
     return loop.is_index && w.index[loop.iter] != no_var;
   }
+  /// Iterations of a surrounding loop in which a stage runs: those of the longest of its loops that the index binds.
+  [[nodiscard]] static std::int64_t busy(const StagePlan& plan, const Work& w, Var index);
   /// Position of the outermost reduction loop that runs, or is listed, before which sums are initialised.
   [[nodiscard]] static std::size_t initialised_at(const StagePlan& plan, const Work& w);
 
@@ -82,7 +85,7 @@ TUNEWRIGHT_INLINE void SummaryLoops::emit_stage(TensorId id) {
     const SchedulePlan::Loop& loop = plan.loops[place];
     const Var var = w.var[loop.iter];
     if (is_rebound(loop, w)) {
-      if (w.extent[loop.iter] != extent_of(w.index[loop.iter])) unroll_limit = 0;  // inside a branch
+      if (busy(plan, w, w.index[loop.iter]) != extent_of(w.index[loop.iter])) unroll_limit = 0;  // inside a branch
     } else if (var != no_var) {
       enter(var, unroll_limit, loop.is_reduction);
       unroll_limit = 0;  // applies to the outermost loop only
@@ -97,9 +100,16 @@ TUNEWRIGHT_INLINE void SummaryLoops::emit_stage(TensorId id) {
   const auto statement = summary_.statements.size();
   summary_.statements.push_back({plan.is_sum ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign,
                                  plan.buffer, plan.operations, plan.loads,
-                                 std::span(w.axis_values).first(plan.extents.size()), plan.op});
+                                 std::span(w.axis_values).first(plan.extents.size()), plan.op, plan.body_hash});
   add(NestSummary::Event::Run, statement);
   while (depth_ > outside) leave();
+}
+
+TUNEWRIGHT_INLINE std::int64_t SummaryLoops::busy(const StagePlan& plan, const Work& w, Var index) {
+  std::int64_t iterations = 1;
+  for (const SchedulePlan::Loop& loop : plan.loops)
+    if (is_rebound(loop, w) && w.index[loop.iter] == index) iterations = std::max(iterations, w.extent[loop.iter]);
+  return iterations;
 }
 
 TUNEWRIGHT_INLINE std::size_t SummaryLoops::initialised_at(const StagePlan& plan, const Work& w) {

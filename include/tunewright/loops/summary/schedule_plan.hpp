@@ -67,6 +67,7 @@ struct SchedulePlan {
     std::vector<ReadIndex> read_indices;    ///< by dimension, then by read
     std::vector<LoadSummary> loads;
     loops::BodyOperations operations;
+    std::uint64_t body_hash = 0;
     const std::shared_ptr<const program::Operator>* op = nullptr;
     std::uint32_t unroll_limit = none;  ///< index into the unroll limits of a schedule
     std::vector<ReadIndex> packed_by;   ///< by dimension: the index of the only read of a packed tensor
@@ -232,6 +233,7 @@ TUNEWRIGHT_INLINE void SchedulePlan::describe_body(program::TensorId id) {
   statement.kind = op.has_reduction() ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign;
   statement.op = info[id].op;
   plan.operations = loops::operations(statement);
+  plan.body_hash = loops::body_hash(op, buffer_of);
   plan.op = &info[id].op;
   plan.rank = op.rank();
   for (const program::Axis& axis : op.axes) plan.extents.push_back(axis.extent);

@@ -40,7 +40,7 @@ struct Access {
 /// The element that `s` writes.
 [[nodiscard]] Access store_of(const loops::LoopNest& nest, const loops::Statement& s);
 
-/// The elements that the body of `s` reads, in the order of its loads.
+/// The distinct elements that the body of `s` reads, in the order of its loads: code loads once what is named twice.
 [[nodiscard]] std::vector<Access> loads_of(const loops::LoopNest& nest, const loops::Statement& s);
 
 }  // namespace tunewright::measurers::simulated
@@ -62,7 +62,7 @@ TUNEWRIGHT_INLINE Access store_of(const loops::LoopNest& nest, const loops::Stat
 TUNEWRIGHT_INLINE std::vector<Access> loads_of(const loops::LoopNest& nest, const loops::Statement& s) {
   std::vector<Access> loads;
   if (s.kind == loops::Statement::Kind::Initialise) return loads;
-  program::visit(s.op->body, [&](const program::ExprNode& node) {
+  program::DistinctParts().visit(s.op->body, [&](const program::ExprNode& node) {
     if (node.op != program::Op::Load) return;
     std::vector<program::IndexExpr> coordinates;
     for (const program::IndexExpr& index : node.indices) coordinates.push_back(loops::over_loops(nest, s, index));

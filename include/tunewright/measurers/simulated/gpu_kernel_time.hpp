@@ -76,11 +76,11 @@ class GpuKernelTime {
 
  private:
   /// Occupancy: blocks that one multiprocessor runs at a time; 0 if a block does not fit. Unknown limits are skipped,
-  /// but for 16 blocks, the least of what devices allow. Ignores the 1 KiB of shared memory that CUDA reserves per
+  /// but for `Target::resident_blocks_limit`. Ignores the 1 KiB of shared memory that CUDA reserves per
   /// block from compute capability 8.0 on (Ampere Tuning Guide).
   [[nodiscard]] std::int64_t resident_blocks() const {
     const std::int64_t threads = kernel_.warps() * warp_size;
-    std::int64_t blocks = target_.max_blocks_per_multiprocessor > 0 ? target_.max_blocks_per_multiprocessor : 16;
+    std::int64_t blocks = target_.resident_blocks_limit();
     const auto at_most = [&](std::uint64_t available, std::int64_t used) {
       if (available > 0 && used > 0) blocks = std::min(blocks, static_cast<std::int64_t>(available) / used);
     };
@@ -92,9 +92,9 @@ class GpuKernelTime {
   [[nodiscard]] std::int64_t wanted_registers() const {
     return kernel_.accumulators + kernel_.operands + prices_.registers_for_addresses;
   }
-  /// Registers available per thread if one block is to fit; 255 if unknown. Further values are spilled.
+  /// Registers available per thread if one block is to fit. Further values are spilled.
   [[nodiscard]] std::int64_t registers_of_thread() const {
-    std::int64_t most = target_.max_registers_per_thread > 0 ? target_.max_registers_per_thread : 255;
+    std::int64_t most = target_.thread_registers_limit();
     for (const std::int64_t available : {target_.registers_per_block, target_.registers_per_multiprocessor}) {
       if (available > 0) most = std::min(most, available / (kernel_.warps() * warp_size));
     }

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -80,13 +81,98 @@ class Machine {
     }
     open_.push_back(open);
     const bool around_in_instruction = in_instruction_;
-    in_instruction_ = in_instruction_ ||
-                      std::any_of(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.loop == &loop; });
-    if (!in_tile(open) && open.extent > unroll_limit && !in_instruction_)
+    in_instruction_ = in_instruction_ || instruction_of(loop) != nullptr;
+    if (!in_tile(open) && !in_instruction_ && !is_unrolled(loop, unroll_limit))
       add(times(runs(open_.size()), prices_.loop_step));
     visit(loop.body, unroll_limit);
     in_instruction_ = around_in_instruction;
     open_.pop_back();
+  }
+
+  /// What `codegen::EmissionPlan` counts to decide which loops become straight-line code.
+  struct Code {
+    std::int64_t instances = 0;  ///< of statements, where vectors and tensor instructions are one each
+    std::int64_t vectors = 1;    ///< maximum number that one statement writes
+    bool straight = true;        ///< without loops, and conditions, which keep loops around them
+  };
+
+  /// `unroll_limit` is the limit of the surrounding loops.
+  [[nodiscard]] Code code_of(const loops::Body& body, std::int64_t unroll_limit) {
+    Code all;
+    const auto add = [&all](const Code& part) {
+      all.instances += part.instances;
+      all.vectors = std::max(all.vectors, part.vectors);
+      all.straight = all.straight && part.straight;
+    };
+    for (const loops::Node& node : body) {
+      if (const auto* loop = std::get_if<loops::Loop>(&node.content))
+        add(code_of(*loop, std::max(unroll_limit, loop->unroll_limit)));
+      else if (const auto* statement = std::get_if<loops::Statement>(&node.content))
+        add({.instances = 1, .straight = statement->guards.empty()});
+      else if (std::holds_alternative<loops::Branch>(node.content))
+        all.straight = false;
+    }
+    return all;
+  }
+
+  /// `unroll_limit` is that of the loop and the surrounding ones. Notes whether the loop, and each inside, is unrolled.
+  [[nodiscard]] Code code_of(const loops::Loop& loop, std::int64_t unroll_limit) {
+    Code code = code_of(loop.body, unroll_limit);
+    if (const loops::TensorStatement* tensor = instruction_of(loop);
+        tensor != nullptr && tensor->kind == loops::TensorStatement::Kind::Product)
+      code = {.instances = 1, .straight = !tensor->guarded};
+    else if (nest_.variables[loop.var].extent > 1)
+      repeat(code, loop, unroll_limit);
+    unrolled_[&loop] = code.straight;
+    return code;
+  }
+
+  /// `code`, which is that of the content, becomes that of the loop.
+  void repeat(Code& code, const loops::Loop& loop, std::int64_t unroll_limit) const {
+    const codegen::EmissionPlanOptions options;
+    std::int64_t copies = nest_.variables[loop.var].extent, narrowest = copies;
+    bool moves = false;
+    loops::for_each_statement(loop.body, [&](const loops::Statement& s) {
+      moves = moves || moves_target(s, loop.var);
+      narrowest = std::min(narrowest, lanes(s.target));
+    });
+    const bool is_vector = loop.kind == loops::LoopKind::Vectorized;
+    if (is_vector) copies = program::ceil_div(copies, narrowest);
+    const std::int64_t instances = times(code.instances, copies);
+    const std::int64_t vectors = moves ? times(code.vectors, copies) : code.vectors;
+    bool is_static = copies <= options.max_unrolled_chunks;
+    if (!is_vector) {
+      const bool is_parallel = loop.kind == loops::LoopKind::Parallel && target_.threads > 1;
+      const bool is_short = !is_parallel && code.straight && instances <= unroll_limit;
+      const bool too_many = moves && vectors > 2 * static_cast<std::int64_t>(target_.vector_registers());
+      is_static = (loop.kind == loops::LoopKind::Unrolled || is_short) && !too_many &&
+                  instances <= options.max_unrolled_instances;
+    }
+    if (is_static)
+      code = {instances, vectors, code.straight};
+    else
+      code.straight = false;
+  }
+
+  [[nodiscard]] bool moves_target(const loops::Statement& s, loops::Var var) const {
+    const std::vector<program::IndexExpr>& origin = nest_.buffers[s.target].origin;
+    for (std::size_t d = 0; d < origin.size(); ++d)
+      if ((s.axis_values[d] - origin[d]).uses(var)) return true;
+    return false;
+  }
+
+  /// Whether a loop becomes straight-line code, or has only one iteration.
+  [[nodiscard]] bool is_unrolled(const loops::Loop& loop, std::int64_t unroll_limit) {
+    if (nest_.variables[loop.var].extent == 1) return true;
+    if (unroll_limit == 0) return false;
+    const auto known = unrolled_.find(&loop);
+    return known == unrolled_.end() ? code_of(loop, unroll_limit).straight : known->second;
+  }
+
+  /// The statement that tensor instructions compute in place of the loop and those inside; null if there is none.
+  [[nodiscard]] const loops::TensorStatement* instruction_of(const loops::Loop& loop) const {
+    const auto found = std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.loop == &loop; });
+    return found == tensors_.end() ? nullptr : &*found;
   }
 
   /// Whether the loops only initialise sums that an instruction starts from zero.
@@ -313,12 +399,13 @@ class Machine {
   const Target& target_;
   const Prices& prices_;
   std::uint64_t buffers_bytes_ = 0;
-  std::vector<loops::TensorStatement> tensors_;  // that the target's instructions compute
-  bool in_instruction_ = false;                  // whose loops are not run
-  std::vector<OpenLoop> open_;                   // loops around the visited node, outermost first
-  std::vector<loops::Guard> holding_;            // conditions of enclosing branches that hold at the node
-  Share share_ = whole_share;                    // of all iterations: those that reach the node
-  Share interior_ = 0;                           // on a boundary: those that reach its interior instead
+  std::vector<loops::TensorStatement> tensors_;            // that the target's instructions compute
+  bool in_instruction_ = false;                            // whose loops are not run
+  std::unordered_map<const loops::Loop*, bool> unrolled_;  // known loops: whether they become straight-line code
+  std::vector<OpenLoop> open_;                             // loops around the visited node, outermost first
+  std::vector<loops::Guard> holding_;                      // conditions of enclosing branches that hold at the node
+  Share share_ = whole_share;                              // of all iterations: those that reach the node
+  Share interior_ = 0;                                     // on a boundary: those that reach its interior instead
   Ticks total_ = 0;
 };
 

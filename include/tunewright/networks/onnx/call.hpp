@@ -86,6 +86,8 @@ using Operators = std::map<std::string, Operator, std::less<>>;
 
 #include <cmath>
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::networks::onnx {
 
 TUNEWRIGHT_INLINE void Call::refuse(const std::string& what) const {
@@ -121,7 +123,7 @@ TUNEWRIGHT_INLINE std::vector<std::int64_t> Call::known_integers(std::size_t i, 
   std::vector<std::int64_t> numbers;
   for (const double number : known_elements(value)) {
     if (!(std::abs(number) <= 0x1p53) || std::trunc(number) != number)
-      refuse(what + " has the element " + std::to_string(number) + "; give whole numbers of at most 2^53");
+      refuse(what + " has the element " + number_text(number) + "; give whole numbers of at most 2^53");
     numbers.push_back(static_cast<std::int64_t>(number));
   }
   return numbers;

@@ -29,6 +29,8 @@ struct OnnxOptions {
 
 /// An imported network with its weights.
 struct ImportedNetwork {
+  /// Its `parameters` are the elements of all floating-point initializers that its outputs depend on, before batch
+  /// normalisations are folded and without running statistics. An initializer may also hold what nobody trained.
   Network network;
   reference::Tensors values;         ///< by tensor: constants as in the file, inputs zero; what `CompiledNetwork` takes
   std::vector<std::string> outputs;  ///< names of `network.outputs`
@@ -50,8 +52,8 @@ namespace onnx {
 /// convolutions, images are stored channels last, and nodes that no output needs are omitted.
 ///
 /// Errors: `UnsupportedModel`; `std::invalid_argument` for inputs of unknown shape, for inconsistent shapes, for
-///         options that name no input or extent of the file, for nodes that read what no earlier one computes, and for
-///         models beyond the limits.
+///         options that name no input or extent of the file, for nodes that read what no earlier one computes, for two
+///         values of one name, and for models beyond the limits.
 /// Determinism: a function of the arguments.
 [[nodiscard]] ImportedNetwork convert(Model model, const OnnxOptions& options = {});
 
@@ -95,6 +97,8 @@ class Converter {
   }
   /// Nodes on which outputs depend.
   [[nodiscard]] std::vector<bool> needed() const;
+  /// The parameters of `ImportedNetwork`, of the model as it is in the file.
+  [[nodiscard]] std::int64_t count_parameters() const;
   void take_constant_nodes();
   void add_inputs();
   void convert(const Node& node);
@@ -120,6 +124,7 @@ class Converter {
   std::vector<Unsupported> unsupported_;
   std::set<std::string> left_out_;  // outputs of nodes that their operators do not compute
   std::vector<TensorId> inputs_;
+  std::int64_t parameters_ = 0;
 };
 
 TUNEWRIGHT_INLINE std::vector<bool> Converter::needed() const {
@@ -134,10 +139,31 @@ TUNEWRIGHT_INLINE std::vector<bool> Converter::needed() const {
   return needed;
 }
 
+TUNEWRIGHT_INLINE std::int64_t Converter::count_parameters() const {
+  const std::vector<bool> wanted = needed();
+  std::set<std::string> read;
+  for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
+    const Node& node = model_.nodes[n];
+    const bool normalises = node.op == "BatchNormalization" && node.domain.empty();
+    for (std::size_t i = 0; wanted[n] && i < node.inputs.size(); ++i) {
+      const bool is_running_statistic = normalises && i >= 3;  // the mean and the variance
+      if (!is_running_statistic) read.insert(node.inputs[i]);
+    }
+  }
+  std::int64_t count = 0;
+  for (const auto& [name, constant] : model_.constants)
+    if (is_float(constant->array.type()) && read.contains(name))
+      count += static_cast<std::int64_t>(constant->array.size());
+  return count;
+}
+
 TUNEWRIGHT_INLINE void Converter::take_constant_nodes() {
   for (const Node& node : model_.nodes) {
     if (node.op != "Constant" || !node.domain.empty() || node.outputs.size() != 1) continue;
     const std::string& name = node.outputs[0];
+    if (model_.constants.contains(name)) {
+      refuse("node '" + node.name + "' (Constant) computes '" + name + "', which is there already");
+    }
     for (const auto& [kind, value] : node.attributes) {
       const auto add = [&](ScalarType type, const std::vector<double>& numbers, bool scalar) {
         reference::Array array(type, scalar ? Shape{} : Shape{static_cast<std::int64_t>(numbers.size())});
@@ -203,6 +229,8 @@ TUNEWRIGHT_INLINE void Converter::add_inputs() {
       }
       shape = given->second;
     }
+    if (values_.contains(input.name) || model_.constants.contains(input.name))
+      refuse("another value is called '" + input.name + "', as an input is; check it with onnx.checker");
     check_dimensions_of("input '" + input.name + "'", shape);
     const ScalarType type = input.type == ScalarType::Int64 ? ScalarType::Int32 : input.type;
     const Tensor tensor = graph_->input(input.name, shape, type);
@@ -418,7 +446,6 @@ TUNEWRIGHT_INLINE ImportedNetwork Converter::finish() {
     if (added.role == program::Role::Input) result.values.back() = reference::Array(added.type, added.shape());
     if (added.role == program::Role::Constant) {
       result.values.back() = emitter_.constants().at(id)->array;
-      if (is_float(added.type)) result.network.parameters += added.elements();
     }
   }
   for (const Lookup& lookup : emitter_.lookups()) {
@@ -428,6 +455,7 @@ TUNEWRIGHT_INLINE ImportedNetwork Converter::finish() {
   for (const TensorId id : outputs) result.network.outputs.push_back(number[id]);
   result.network.name = options_.name.empty() ? model_.name : options_.name;
   result.network.graph = std::move(graph);
+  result.network.parameters = parameters_;
   result.network.output_names = model_.outputs;
   result.outputs = model_.outputs;
   return result;
@@ -439,6 +467,7 @@ TUNEWRIGHT_INLINE ImportedNetwork Converter::run() {
            std::to_string(options_.most_nodes) + "; raise it if this is meant");
   }
   if (model_.outputs.empty()) refuse("it has no outputs");
+  parameters_ = count_parameters();
   take_constant_nodes();
   for (const auto& [name, constant] : model_.constants)
     check_dimensions_of("constant '" + name + "'", constant->array.shape());

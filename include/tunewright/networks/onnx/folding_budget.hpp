@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::networks::onnx {
 
 /// What an import may still spend on values that depend on no input, in bytes or operations. A file of a few bytes can
@@ -18,7 +20,7 @@ class FoldingBudget {
   void require(double amount) const {
     if (charged_ + amount <= most_) return;
     throw std::invalid_argument("what depends on no input takes more than options." + option_ + ", " +
-                                std::to_string(most_) + "; raise it if this is meant");
+                                number_text(most_) + "; raise it if this is meant");
   }
   /// Counts `amount`; throws as `require` does.
   void charge(double amount) {

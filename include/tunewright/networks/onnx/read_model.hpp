@@ -216,7 +216,7 @@ TUNEWRIGHT_INLINE SharedArray ModelReader::array(const ::onnx::TensorProto& tens
                                             tensor.int64_data_size() + tensor.double_data_size());
   if (bytes > held) {
     refuse("tensor '" + name + "' of shape " + program::operators::detail::shape_text(shape) + " takes " +
-           std::to_string(bytes) + " bytes and the file has no more than " + std::to_string(held) +
+           number_text(bytes) + " bytes and the file has no more than " + number_text(held) +
            " for it; it is damaged, or the weights are those of another model");
   }
   NamedArray result{name, reference::Array(*type, shape)};
@@ -332,7 +332,11 @@ TUNEWRIGHT_INLINE Model ModelReader::read() {
            "onnx.version_converter");
   }
   if (graph.sparse_initializer_size() > 0) refuse("it has sparse weights; make them dense");
-  for (const auto& tensor : graph.initializer()) model.constants[tensor.name()] = array(tensor, tensor.name());
+  for (const auto& tensor : graph.initializer()) {
+    if (model.constants.contains(tensor.name()))
+      refuse("it has two weights called '" + tensor.name() + "'; check it with onnx.checker");
+    model.constants[tensor.name()] = array(tensor, tensor.name());
+  }
   for (int n = 0; n < graph.node_size(); ++n) model.nodes.push_back(node(graph.node(n), n));
   for (const auto& value : graph.input())
     if (!model.constants.contains(value.name())) model.inputs.push_back(input(value));

@@ -106,11 +106,13 @@ Tensor bias_add(ComputeGraph& graph, const Tensor& x, const Tensor& bias, int ax
 
 #if TUNEWRIGHT_DEFINES(program)
 
+#include "tunewright/core/number_text.hpp"
+
 namespace tunewright::program::operators {
 
 TUNEWRIGHT_INLINE Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::string name) {
   if (!(low <= high)) {
-    detail::refuse(name, "bounds " + std::to_string(low) + " and " + std::to_string(high) +
+    detail::refuse(name, "bounds " + number_text(low) + " and " + number_text(high) +
                              " are in the wrong order; give the lower one first");
   }
   low = detail::within_range_of(low, x.type);

@@ -138,7 +138,8 @@ struct RegisterTile {
 inline void draw_streams(Split& split, const Target& target, Rng& rng) {
   constexpr std::int64_t fewest_terms = 4, most_terms = 32;
   if (split.inner == LoopKind::Serial && split.factors.size() == 1) {
-    std::vector<std::int64_t> sizes = tile_sizes(split.extent, most_terms);
+    const std::int64_t cap = split.max_innermost > 0 ? std::min(most_terms, split.max_innermost) : most_terms;
+    std::vector<std::int64_t> sizes = tile_sizes(split.extent, cap);
     if (sizes.back() >= fewest_terms) std::erase_if(sizes, [](std::int64_t size) { return size < fewest_terms; });
     split.factors[0] = pick(sizes, rng);
   } else if (split.inner == LoopKind::Vectorized && split.factors.size() > 1) {

@@ -136,8 +136,7 @@ inline bool redraw(std::uint32_t& selected, std::size_t count, Rng& rng) {
 /// those of recent devices.
 [[nodiscard]] inline std::int64_t registers_of_thread(const Target& target, std::int64_t threads) {
   const std::int64_t a_block = target.registers_per_block == 0 ? 65536 : target.registers_per_block;
-  const std::int64_t a_thread = target.max_registers_per_thread == 0 ? 255 : target.max_registers_per_thread;
-  return std::min(a_thread, a_block / threads);
+  return std::min<std::int64_t>(target.thread_registers_limit(), a_block / threads);
 }
 
 /// Draws the parts of one reduction axis that are in shared memory together; `depth` is what the other axes leave.

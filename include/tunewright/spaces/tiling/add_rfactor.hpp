@@ -45,18 +45,21 @@ TUNEWRIGHT_INLINE Answer AddRfactor::meets(const Derivation& d, TensorId id, con
   if (program::needs_multi_level_tiling(*stage.op)) {
     return space > reduction || space > 16.0 * target.threads ? Answer::Skip : Answer::Apply;
   }
-  return reduction > target.threads && reduction >= 8 && !vectorizes_well(*stage.op) ? Answer::Apply : Answer::Skip;
+  const bool has_columns = vectorizes_well(*stage.op) && stage.op->axes[stage.op->rank() - 1].extent > 1;
+  return reduction >= 8 && !has_columns ? Answer::Apply : Answer::Skip;
 }
 
 TUNEWRIGHT_INLINE void AddRfactor::apply(const Derivation& d, TensorId id, const Target& target,
                                          std::vector<Derivation>& out) const {
   out.push_back(factored(d, id, target, false));
-  if (program::spatial_points(*d.builder.state().stages[id].op) < 16.0 * target.threads) {
+  const program::Operator& op = *d.builder.state().stages[id].op;
+  if (program::spatial_points(op) < 16.0 * target.threads && program::reduction_points(op) > target.threads) {
     out.push_back(factored(d, id, target, true));
   }
 }
 
 TUNEWRIGHT_INLINE Derivation AddRfactor::factored(Derivation d, TensorId id, const Target& target, bool threads) {
+  schedule_waiting_reader(d, id, target);
   ScheduleBuilder& s = d.builder;
   const program::Operator& op = *s.state().stages[id].op;
   const std::size_t rank = op.rank();

@@ -106,7 +106,8 @@ struct PointReader {
 [[nodiscard]] std::size_t common_outer_axes(const State& state, TensorId first, TensorId last);
 
 /// Whether a tiled stage further up will be computed inside `id` (see `MultiLevelTilingWithFusion`): every stage
-/// between them is elementwise, cheap, and the only reader of the stage before it.
+/// between them is elementwise, cheap, and the only reader of the stage before it. Stages that can be inlined count as
+/// tiled by no rule.
 [[nodiscard]] bool awaits_fusion(const State& state, TensorId id);
 
 /// Loops of `consumer` at which a producer may be computed: after the parallel loops, at spatial loops or the last
@@ -287,7 +288,10 @@ TUNEWRIGHT_INLINE std::size_t common_outer_axes(const State& state, TensorId fir
 
 TUNEWRIGHT_INLINE bool awaits_fusion(const State& state, TensorId id) {
   for (TensorId tiled = 0; tiled < state.stages.size(); ++tiled) {
-    if (state.stages[tiled].is_source() || !program::needs_multi_level_tiling(*state.stages[tiled].op)) continue;
+    if (state.stages[tiled].is_source()) continue;
+    const program::Operator& op = *state.stages[tiled].op;
+    // An elementwise stage of several broadcast operands disappears into its reader instead.
+    if (!program::needs_multi_level_tiling(op) || program::inlineable(op)) continue;
     for (TensorId at = tiled;;) {
       const std::vector<TensorId> next = state.readers_of(at);
       if (next.size() != 1 || state.stages[next[0]].op->has_reduction() ||

@@ -27,7 +27,7 @@ struct GoByRows {
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  /// Number of leading axes of `id` that select a row; 0 if it reads no reduced row.
+  /// Number of leading axes of `id` that select a row; 0 if neither it nor what is inlined into it reads a reduced row.
   static std::size_t row_axes(const State& state, TensorId id);
 };
 
@@ -63,13 +63,19 @@ TUNEWRIGHT_INLINE void vectorize_row(ScheduleBuilder& s, TensorId id, const Targ
 
 TUNEWRIGHT_INLINE std::size_t GoByRows::row_axes(const State& state, TensorId id) {
   std::size_t most = 0;
-  for (const program::Reads& reads : program::reads_of(*state.stages[id].op)) {
-    const Stage& source = state.stages[reads.tensor];
-    if (source.is_source() || !source.op->has_reduction() || vectorizes_well(*source.op) ||
-        program::needs_multi_level_tiling(*source.op))
-      continue;
-    const std::size_t shared = common_outer_axes(state, reads.tensor, id);
-    if (shared == source.op->rank()) most = std::max(most, shared);
+  std::vector<TensorId> inlined{id};  // and stages that will be part of it
+  for (std::size_t next = 0; next < inlined.size(); ++next) {
+    for (const program::Reads& reads : program::reads_of(*state.stages[inlined[next]].op)) {
+      const Stage& source = state.stages[reads.tensor];
+      if (source.is_source()) continue;
+      if (program::strictly_inlineable(*source.op) &&
+          std::find(inlined.begin(), inlined.end(), reads.tensor) == inlined.end())
+        inlined.push_back(reads.tensor);
+      if (!source.op->has_reduction() || vectorizes_well(*source.op) || program::needs_multi_level_tiling(*source.op))
+        continue;
+      const std::size_t shared = common_outer_axes(state, reads.tensor, id);
+      if (shared == source.op->rank()) most = std::max(most, shared);
+    }
   }
   return most;
 }

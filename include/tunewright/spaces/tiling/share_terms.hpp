@@ -52,13 +52,16 @@ TUNEWRIGHT_INLINE Answer ShareTerms::meets(const Derivation& d, TensorId id, con
   const auto columns = static_cast<double>(op.axes[op.rank() - 1].extent);
   const double rows = results / columns;
   const std::vector<TensorId> next = readers(state, id);
+  const auto waits_for_another = [&](TensorId reader) {
+    return awaits_fusion(state, reader) && reader != elementwise_reader(state, id);
+  };
   // Several rows of a product read a matrix faster otherwise; several rows of a sum are work for several threads.
   const bool few_rows = program::needs_multi_level_tiling(op) ? rows == 1 : rows < target.threads;
   return few_rows && terms >= fewest_terms_a_thread * target.threads &&
                  columns * element > static_cast<double>(target.vector_bytes()) &&
                  results * element <= static_cast<double>(target.l1_bytes) &&
                  results * terms * element > static_cast<double>(target.l2_bytes) && !reads_constants(state, op) &&
-                 std::none_of(next.begin(), next.end(), [&](TensorId reader) { return awaits_fusion(state, reader); })
+                 std::none_of(next.begin(), next.end(), waits_for_another)
              ? Answer::Apply
              : Answer::Skip;
 }
@@ -72,6 +75,7 @@ TUNEWRIGHT_INLINE bool ShareTerms::reads_constants(const State& state, const pro
 
 TUNEWRIGHT_INLINE void ShareTerms::apply(Derivation d, TensorId id, const Target& target,
                                          std::vector<Derivation>& out) const {
+  schedule_waiting_reader(d, id, target);
   ScheduleBuilder& s = d.builder;
   const program::Operator& op = *s.state().stages[id].op;
   const auto terms = static_cast<IterId>(op.rank());

@@ -95,6 +95,9 @@ std::vector<IterId> vectorize_columns(ScheduleBuilder& s, TensorId id, const Tar
 /// For stages that are not tiled: parallel outer loops and a vectorized innermost loop.
 void schedule_simply(Derivation& d, TensorId id, const Target& target);
 
+/// Schedules the reader that rules left to `id` because it could have been tiled and computed there, if there is one.
+void schedule_waiting_reader(Derivation& d, TensorId id, const Target& target);
+
 }  // namespace tunewright::spaces::tiling
 
 #if TUNEWRIGHT_DEFINES(spaces)
@@ -217,7 +220,7 @@ TUNEWRIGHT_INLINE void cache_operands(ScheduleBuilder& s, TensorId id, const Til
   if (!s.state().stages[id].op->has_reduction()) return;
   for (const program::Reads& reads : all) {
     const Stage& source = s.state().stages[reads.tensor];
-    if (!source.is_source() || reads.accesses.size() != 1) continue;
+    if (!source.is_source() || reads.accesses.size() != 1 || reads.accesses[0].empty()) continue;
     if (source.op->role == program::Role::Constant) {
       if (readers(s.state(), reads.tensor).size() == 1) s.pack(reads.tensor, id);
       continue;
@@ -313,6 +316,13 @@ TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target&
   }
   s.parallel(id, s.choose_fuse(id, outer));
   if (op.has_reduction()) s.choose_unroll_limit(id, unroll_limits());
+}
+
+TUNEWRIGHT_INLINE void schedule_waiting_reader(Derivation& d, TensorId id, const Target& target) {
+  const State& state = d.builder.state();
+  const TensorId reader = elementwise_reader(state, id);
+  const bool waits = reader != id && program::needs_multi_level_tiling(*state.stages[id].op);
+  if (waits && state.stages[reader].is_untouched()) schedule_simply(d, reader, target);
 }
 
 }  // namespace tunewright::spaces::tiling

@@ -46,6 +46,18 @@ TEST_CASE("a value used twice counts once") {
   CHECK(found.loads.size() == 1);
 }
 
+TEST_CASE("a body that a step has rebuilt counts as before") {
+  const Expr x = program::load(0, ScalarType::Float32, {});
+  const Expr squared = x * x;
+  const Expr cached = program::rewrite(squared + program::exp(squared), [](const Expr& node) -> Expr {
+    return node->op == Op::Load ? program::load(1, node->type, node->indices) : Expr();
+  });
+  OperationTable table;
+  const Operations& found = table.of(with_body(cached));
+  CHECK(found.counts[FloatMul] == 1);
+  CHECK(found.loads.size() == 1);
+}
+
 TEST_CASE("deeply shared bodies take linear time") {
   Expr value = program::load(0, ScalarType::Float32, {});
   for (int i = 0; i < 60; ++i) value = value + value;

@@ -129,6 +129,19 @@ TEST_CASE("all that is not supported is told at once") {
 TEST_CASE("indices and exponents that depend on inputs name the node and what to do") {
   Model model = onnx_model({3}, {onnx_node("Pow", {"x", "x"}, "y")});
   CHECK(contains(refusal(model), "'Y': depends on what the network is given; make it a constant in the model"));
+  // Of each such node at once, whatever is wrong with the exponent.
+  model = onnx_model({3}, {onnx_node("Pow", {"x", "three"}, "a"), onnx_node("Pow", {"a", "none"}, "b"),
+                           onnx_node("Pow", {"x", "odd"}, "c"), onnx_node("Add", {"b", "c"}, "y")});
+  model.constants = {{"three", onnx_floats("three", {3}, {1, 2, 3})},
+                     {"none", onnx_floats("none", {0}, {})},
+                     {"odd", onnx_floats("odd", {1}, {0.1F})}};
+  CHECK(refusal(model) ==
+        "model 'small' has 2 nodes that cannot be imported:\n"
+        "  node 'the Pow' (Pow), 'Y': it has 3 elements; use one exponent for all of X, or write it with Exp and Log\n"
+        "  node 'the Pow' (Pow), 'Y': the exponent is 0.1; use a whole number from -8 to 8, 0.5 or -0.5, or write it "
+        "with Exp and Log");
+  model.nodes[0].inputs[1] = "none";
+  CHECK(contains(refusal(model), "'Y': it has 0 elements"));
   model = onnx_model({3}, {onnx_node("Gather", {"x", "x"}, "y")});
   CHECK(contains(refusal(model), "only rows of a constant table can be picked, by an input itself"));
   model = onnx_model({3}, {onnx_node("Gather", {"x", "i"}, "y")});
@@ -153,7 +166,7 @@ TEST_CASE("indices are counted from either end, whole and inside") {
     CHECK(contains(refusal(picking(onnx_ints("i", {-4}), op, known)), "index -4 is beyond the 3 elements"));
     for (const float index : {0.5F, infinity, -1e30F}) {
       CHECK(contains(refusal(picking(onnx_floats("i", {1}, {index}), op, known)),
-                     "indices has the element " + std::to_string(index) + "; give whole numbers of at most 2^53"));
+                     "indices has the element " + number_text(double{index}) + "; give whole numbers of at most 2^53"));
     }
   }
   CHECK(contains(refusal(picking(onnx_ints("i", {}), "Gather", false)), "there are none; tensors have at least one"));
@@ -229,7 +242,7 @@ TEST_CASE("models that would take memory or time without end are refused") {
   model = onnx_model({1}, {onnx_node("ConstantOfShape", {"s"}, "a"), onnx_node("MatMul", {"a", "a"}, "b"),
                            onnx_node("Add", {"b", "x"}, "y")});
   model.constants = {{"s", onnx_ints("s", {1 << 15, 1 << 15})}};
-  CHECK(contains(refusal(model), "more than options.most_folded_operations"));
+  CHECK(contains(refusal(model), "more than options.most_folded_operations, 1073741824; raise it"));
   CHECK(contains(refusal(model, {.most_nodes = 2}), "3 nodes, more than options.most_nodes, 2"));
   model = onnx_model({3}, {onnx_node("Range", {"a", "b", "c"}, "r"), onnx_node("Add", {"r", "x"}, "y")});
   for (const auto& [name, number] :
@@ -666,12 +679,121 @@ TEST_CASE("matrices of integers are multiplied by whole numbers only") {
     Model halved = model;
     halved.nodes[0].attributes[factor] = 0.5;
     CHECK(contains(refusal(halved), std::string("(Gemm), '") + factor +
-                                        "': it is 0.500000, and the matrices hold integers; use a whole number"));
+                                        "': it is 0.5, and the matrices hold integers; use a whole number"));
   }
   // Nothing is multiplied by beta.
   model.nodes[0].inputs.pop_back();
   model.nodes[0].attributes["beta"] = 0.5;
   CHECK(onnx_result(model, {7}) == std::vector<float>{2 * 7 * 5});
+}
+
+TEST_CASE("what Gemm adds broadcasts to the product, which it does not make larger") {
+  Model model = onnx_model({1, 2}, {onnx_node("Gemm", {"x", "w", "c"}, "y")});
+  const auto add = [&](const Ints& shape, std::size_t elements) {
+    model.constants = {{"w", onnx_floats("w", {2, 3}, {1, 0, 1, 0, 1, 1})},
+                       {"c", onnx_floats("c", shape, std::vector<float>(elements, 10))}};
+  };
+  for (const auto& [shape, elements] :
+       {std::pair{Ints{}, 1U}, {Ints{1}, 1U}, {Ints{3}, 3U}, {Ints{1, 1}, 1U}, {Ints{1, 3}, 3U}}) {
+    add(shape, elements);
+    CHECK(onnx_result(model, {2, 3}) == std::vector<float>{12, 13, 15});
+  }
+  for (const auto& [shape, elements] :
+       {std::pair{Ints{4, 3}, 12U}, {Ints{4, 1}, 4U}, {Ints{1, 1, 3}, 3U}, {Ints{2}, 2U}}) {
+    add(shape, elements);
+    CHECK(refusal(model) == "model 'small': node 'the Gemm' (Gemm): C has shape " +
+                                program::operators::detail::shape_text(shape) +
+                                ", which does not broadcast to [1, 3], the shape of the product; is it the bias of "
+                                "another layer?");
+  }
+}
+
+TEST_CASE("an empty list can be reshaped to shapes without elements") {
+  // y is x and the extents of what the list was reshaped to.
+  Model model = onnx_model({2}, {onnx_node("Reshape", {"none", "shape"}, "r"), onnx_node("Shape", {"r"}, "s"),
+                                 onnx_node("Cast", {"s"}, "f", {{"to", std::int64_t{1}}}),
+                                 onnx_node("Concat", {"x", "f"}, "y", {{"axis", std::int64_t{0}}})});
+  const auto reshape = [&](const Ints& from, const Ints& shape, std::int64_t zeros_are_extents) {
+    model.constants = {{"none", onnx_floats("none", from, {})}, {"shape", onnx_ints("shape", shape)}};
+    model.nodes[0].attributes["allowzero"] = zeros_are_extents;
+  };
+  struct Case {
+    Ints from, shape;
+    std::int64_t zeros_are_extents;
+    std::vector<float> extents;
+  };
+  for (const Case& c :
+       {Case{{0}, {-1, 1}, 0, {0, 1}}, Case{{0}, {-1, 1}, 1, {0, 1}}, Case{{0}, {0, 1}, 1, {0, 1}},
+        Case{{0}, {0, 1}, 0, {0, 1}}, Case{{2, 0}, {3, -1, 2}, 0, {3, 0, 2}}, Case{{2, 0}, {0, 0}, 0, {2, 0}},
+        Case{{2, 0}, {5, 0, 7}, 1, {5, 0, 7}}, Case{{0, 3}, {0}, 1, {0}}}) {
+    reshape(c.from, c.shape, c.zeros_are_extents);
+    std::vector<float> expected{7, 8};
+    expected.insert(expected.end(), c.extents.begin(), c.extents.end());
+    CHECK(onnx_result(model, {7, 8}) == expected);
+  }
+  const std::string node = "node 'the Reshape' (Reshape): ";
+  reshape({0}, {1, 3}, 0);
+  CHECK(contains(refusal(model), node + "reshape: [0] and [1, 3] differ in their number of elements"));
+  reshape({0}, {}, 0);
+  CHECK(contains(refusal(model), node + "reshape: [0] and [] differ in their number of elements"));
+  reshape({0}, {0, -1}, 1);
+  CHECK(contains(refusal(model), node + "a shape of [0, -1] leaves an extent open beside one of 0, so that any number "
+                                        "fits; give it as a number"));
+  reshape({0}, {-1, -1}, 0);
+  CHECK(contains(refusal(model), node + "a shape of [-1, -1] does not hold the 0 elements"));
+  reshape({0}, {1, 0}, 0);
+  CHECK(contains(refusal(model), node + "dimension 1 is to be kept, which does not exist"));
+  reshape({0}, {std::int64_t{1} << 40, std::int64_t{1} << 40, 0}, 1);
+  CHECK(contains(refusal(model), "has more than 2^53 elements"));
+  // Elements do not become none.
+  model.constants["none"] = onnx_floats("some", {2}, {1, 2});
+  for (const Ints& shape : {Ints{0, 1}, Ints{2, 0}, Ints{0, -1}}) {
+    model.constants["shape"] = onnx_ints("shape", shape);
+    CHECK(contains(refusal(model), node + "a shape of " + program::operators::detail::shape_text(shape) +
+                                       " does not hold the 2 elements of its input"));
+  }
+}
+
+TEST_CASE("constants and inputs with the name of another value are refused") {
+  Model model =
+      onnx_model({2}, {onnx_node("Constant", {}, "w", {{"value_float", 1.0}}),
+                       onnx_node("Constant", {}, "w", {{"value_float", 2.0}}), onnx_node("Add", {"x", "w"}, "y")});
+  model.nodes[1].name = "the other";
+  CHECK(refusal(model) == "model 'small': node 'the other' (Constant) computes 'w', which is there already");
+  model.nodes.erase(model.nodes.begin() + 1);
+  CHECK(onnx_result(model, {3, 4}) == std::vector<float>{4, 5});
+  model.constants = {{"w", onnx_floats("w", {1}, {2})}};
+  CHECK(refusal(model) == "model 'small': node 'the Constant' (Constant) computes 'w', which is there already");
+  model.constants.clear();
+  model.nodes[0].outputs = {"x"};
+  model.nodes[1].inputs = {"x", "x"};
+  CHECK(refusal(model) == "model 'small': another value is called 'x', as an input is; check it with onnx.checker");
+  model.nodes.erase(model.nodes.begin());
+  CHECK(onnx_result(model, {3, 4}) == std::vector<float>{6, 8});
+  model.inputs.push_back(model.inputs[0]);
+  CHECK(contains(refusal(model), "another value is called 'x', as an input is"));
+}
+
+TEST_CASE("parameters are those of the file, before anything is folded or left out") {
+  Model model =
+      onnx_model({1, 1, 1, 1},
+                 {onnx_node("Conv", {"x", "w", "b"}, "c"),
+                  onnx_node("BatchNormalization", {"c", "gamma", "beta", "mean", "variance"}, "n", {{"epsilon", 1.0}}),
+                  onnx_node("Constant", {}, "two", {{"value_float", 2.0}}), onnx_node("Mul", {"n", "two"}, "m"),
+                  onnx_node("Reshape", {"m", "shape"}, "r"), onnx_node("MatMul", {"r", "square"}, "p"),
+                  onnx_node("MatMul", {"p", "square"}, "y"), onnx_node("Add", {"y", "unread"}, "z")});
+  model.constants = {
+      {"w", onnx_floats("w", {2, 1, 1, 1}, {3, 4})}, {"b", onnx_floats("b", {2}, {1, 2})},
+      {"gamma", onnx_floats("gamma", {2}, {4, 5})},  {"beta", onnx_floats("beta", {2}, {5, 6})},
+      {"mean", onnx_floats("mean", {2}, {2, 3})},    {"variance", onnx_floats("variance", {2}, {3, 3})},
+      {"shape", onnx_ints("shape", {1, 2})},         {"square", onnx_floats("square", {2, 2}, {1, 0, 0, 1})},
+      {"unread", onnx_floats("unread", {2}, {1, 1})}};
+  CHECK(convert(model).network.parameters == 4 * 2 + 4);
+  model.outputs = {"z"};
+  CHECK(convert(model).network.parameters == 4 * 2 + 4 + 2);
+  // A running statistic that something else reads, too, is a weight.
+  model.nodes.back().inputs[1] = "mean";
+  CHECK(convert(model).network.parameters == 4 * 2 + 4 + 2);
 }
 
 TEST_CASE("an empty list of dimensions to remove means all of extent 1") {

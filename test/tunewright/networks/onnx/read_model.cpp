@@ -182,7 +182,7 @@ TEST_CASE("weights that do not fit their shape, or are no numbers, are refused")
   weight.add_float_data(NAN);
   CHECK(contains(refusal(model), "element 1 of tensor 'w' is not a number (NaN)"));
   weight.set_dims(0, std::int64_t{1} << 50);
-  CHECK(contains(refusal(model), "the file has no more than"));
+  CHECK(contains(refusal(model), "takes 4.5035996e+15 bytes and the file has no more than 16 for it"));
   weight.set_dims(0, -2);
   CHECK(contains(refusal(model), "tensor 'w' of shape [-2] has a negative extent"));
   // No elements, and products of the first extents that 64 bits do not hold.
@@ -194,6 +194,12 @@ TEST_CASE("weights that do not fit their shape, or are no numbers, are refused")
   weight.add_dims(2);
   weight.set_data_type(onnx::TensorProto::STRING);
   CHECK(contains(refusal(model), "tensor 'w' has elements of type number 8, which tensor programs do not have"));
+}
+
+TEST_CASE("two weights of one name are refused") {
+  onnx::ModelProto model = sum_model();
+  *model.mutable_graph()->add_initializer() = model.graph().initializer(0);
+  CHECK(contains(refusal(model), "it has two weights called 'w'; check it with onnx.checker"));
 }
 
 TEST_CASE("files that are none are refused") {

@@ -132,7 +132,7 @@ TEST_CASE("shapes that do not fit are refused") {
   const Tensor y = g.input("y", {2, 4});
   CHECK_REFUSES("shapes [2, 3] and [2, 4] do not broadcast", op::add(g, x, y));
   CHECK_REFUSES("length of the bias is 3 but must be 2", op::bias_add(g, x, g.input("b", {3}), 0));
-  CHECK_REFUSES("in the wrong order", op::clip(g, x, 1, 0));
+  CHECK_REFUSES("bounds 1e-09 and 0 are in the wrong order", op::clip(g, x, 1e-9, 0));
   CHECK_REFUSES("padding after dimension 1 is -1", op::pad(g, x, {.before = {0, 0}, .after = {0, -1}}));
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   CHECK_REFUSES("give at most 2147483648", op::pad(g, x, {.before = {most, 0}, .after = {most, 0}}));

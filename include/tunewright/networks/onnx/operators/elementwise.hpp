@@ -17,6 +17,7 @@ void add_elementwise(Operators& operators);
 #include <limits>
 #include <span>
 
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 
 namespace tunewright::networks::onnx::detail {
@@ -66,10 +67,14 @@ Operator variadic(const std::string& name, F f) {
 /// Integer and half-integer powers by products and roots; others would need a logarithm, which fails for negative
 /// numbers.
 TUNEWRIGHT_INLINE std::vector<Value> power(Emitter& emitter, const Call& call) {
+  if (const Value& exponents = call.input(1); exponents.known && exponents.elements() != 1) {
+    call.unsupported("Y", "it has " + std::to_string(exponents.elements()) + " elements",
+                     "use one exponent for all of X, or write it with Exp and Log");
+  }
   const double exponent = call.known_number(1, "Y");
   const bool is_root = exponent == 0.5 || exponent == -0.5;
   if (!is_root && (std::trunc(exponent) != exponent || std::abs(exponent) > 8)) {
-    call.unsupported("Y", "the exponent is " + std::to_string(exponent),
+    call.unsupported("Y", "the exponent is " + number_text(exponent),
                      "use a whole number from -8 to 8, 0.5 or -0.5, or write it with Exp and Log");
   }
   return {emitter.elementwise("power", {call.input(0), call.input(1)}, [&](Elements x) {

@@ -17,6 +17,7 @@ void add_matrices(Operators& operators);
 #include <cmath>
 
 #include "tunewright/core/checked_elements.hpp"
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/program/expr.hpp"
 #include "tunewright/program/operators/normalization.hpp"
 #include "tunewright/program/operators/softmax.hpp"
@@ -47,6 +48,13 @@ TUNEWRIGHT_INLINE Value stretched(const Value& value, const Shape& shape) {
   }
   result.shape = shape;
   return result;
+}
+
+/// Whether a value of `shape` broadcasts to `wanted`, which stays as it is.
+TUNEWRIGHT_INLINE bool broadcasts_to(const Shape& shape, const Shape& wanted) {
+  return shape.size() <= wanted.size() &&
+         std::equal(shape.rbegin(), shape.rend(), wanted.rbegin(),
+                    [](std::int64_t extent, std::int64_t other) { return extent == 1 || extent == other; });
 }
 
 /// The type that both factors of a product have, which is that of the result in the file.
@@ -113,7 +121,7 @@ TUNEWRIGHT_INLINE std::vector<Value> gemm(Emitter& emitter, const Call& call) {
   const double beta = call.attribute<double>("beta", 1);
   const auto require_whole = [&](const std::string& name, double factor) {
     if (is_float(type_of_factors(call)) || std::trunc(factor) == factor) return;
-    call.unsupported(name, "it is " + std::to_string(factor) + ", and the matrices hold integers",
+    call.unsupported(name, "it is " + number_text(factor) + ", and the matrices hold integers",
                      "use a whole number, or cast the matrices to float");
   };
   require_whole("alpha", alpha);
@@ -125,6 +133,11 @@ TUNEWRIGHT_INLINE std::vector<Value> gemm(Emitter& emitter, const Call& call) {
   };
   result = scaled(result, alpha);
   if (call.has(2) && beta != 0) {
+    if (const Shape& shape = call.input(2).shape; !broadcasts_to(shape, result.shape)) {
+      call.refuse("C has shape " + program::operators::detail::shape_text(shape) + ", which does not broadcast to " +
+                  program::operators::detail::shape_text(result.shape) +
+                  ", the shape of the product; is it the bias of another layer?");
+    }
     result = emitter.elementwise("bias_add", {result, scaled(call.input(2), beta)}, [](auto e) { return e[0] + e[1]; });
   }
   return {emitter.narrowed(result, type_of_factors(call))};
@@ -174,11 +187,7 @@ TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const
     // Leading dimensions of extent 1 are those of rows, which all have the same parameters.
     Shape shape = call.input(i).shape;
     while (shape.size() > normalised.size() && shape.front() == 1) shape.erase(shape.begin());
-    const bool broadcasts =
-        shape.size() <= normalised.size() &&
-        std::equal(shape.rbegin(), shape.rend(), normalised.rbegin(),
-                   [](std::int64_t extent, std::int64_t wanted) { return extent == 1 || extent == wanted; });
-    if (!broadcasts) {
+    if (!broadcasts_to(shape, normalised)) {
       call.refuse("scale or bias has shape " + program::operators::detail::shape_text(call.input(i).shape) +
                   ", which does not broadcast to " + program::operators::detail::shape_text(normalised) +
                   ", the dimensions that are normalised");

@@ -18,6 +18,7 @@ void add_movement(Operators& operators);
 #include <limits>
 
 #include "tunewright/core/checked_elements.hpp"
+#include "tunewright/core/number_text.hpp"
 #include "tunewright/networks/onnx/operators/matrices.hpp"
 #include "tunewright/program/operators/layout.hpp"
 
@@ -27,8 +28,9 @@ TUNEWRIGHT_INLINE std::vector<Value> reshape(Emitter& emitter, const Call& call)
   const Value& x = call.input(0);
   Shape shape = call.integers("shape", 1).value_or(Shape{});
   const bool zeros_are_extents = call.whole("allowzero", 0) != 0;
+  const std::int64_t elements = x.elements();
   std::int64_t* open = nullptr;
-  std::int64_t rest = 1;
+  std::int64_t rest = 1;  // the product of the extents that are given; of an empty list, 0 if one of them is
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && !zeros_are_extents) {
       if (d >= x.shape.size()) call.refuse("dimension " + std::to_string(d) + " is to be kept, which does not exist");
@@ -38,13 +40,20 @@ TUNEWRIGHT_INLINE std::vector<Value> reshape(Emitter& emitter, const Call& call)
       open = &shape[d];
       continue;
     }
-    if (shape[d] < 1 || shape[d] > x.elements() / rest) {
+    const bool fits = elements == 0 ? shape[d] >= 0 : shape[d] >= 1 && shape[d] <= elements / rest;
+    if (!fits) {
       call.refuse("a shape of " + program::operators::detail::shape_text(shape) + " does not hold the " +
-                  std::to_string(x.elements()) + " elements of its input");
+                  std::to_string(elements) + " elements of its input");
     }
-    rest *= shape[d];
+    rest *= elements == 0 ? std::min<std::int64_t>(shape[d], 1) : shape[d];
   }
-  if (open != nullptr) *open = x.elements() / rest;
+  if (open != nullptr) {
+    if (rest == 0) {
+      call.refuse("a shape of " + program::operators::detail::shape_text(shape) +
+                  " leaves an extent open beside one of 0, so that any number fits; give it as a number");
+    }
+    *open = elements / rest;
+  }
   return {emitter.reshape(x, shape)};
 }
 
@@ -418,7 +427,7 @@ TUNEWRIGHT_INLINE std::vector<Value> range(Emitter&, const Call& call) {
   const double delta = call.known_number(2, "delta");
   const double count = delta == 0 ? 0 : std::ceil((limit - start) / delta);
   if (!(count >= 1) || count > 0x1p24) {
-    call.refuse("it has " + std::to_string(count) + " elements; from 1 to 2^24 are possible");
+    call.refuse("it has " + number_text(count) + " elements; from 1 to 2^24 are possible");
   }
   reference::Array array(call.input(0).type, {static_cast<std::int64_t>(count)});
   for (std::size_t i = 0; i < array.size(); ++i) array.set(i, start + static_cast<double>(i) * delta);
