@@ -49,6 +49,18 @@ struct Network {
 /// them MACs (and sometimes FLOPs); sums in pooling and normalisation do not count.
 [[nodiscard]] double multiply_accumulates(const ComputeGraph& graph);
 
+namespace detail {
+
+/// The read of an element of a tensor, also behind casts, since products of 16- and 8-bit numbers are computed in wider
+/// types; null for any other expression.
+[[nodiscard]] inline const program::ExprNode* read_behind_casts(const program::Expr& e) {
+  const program::ExprNode* node = e.get();
+  while (node->op == program::Op::Cast) node = node->args[0].get();
+  return node->op == program::Op::Load ? node : nullptr;
+}
+
+}  // namespace detail
+
 }  // namespace tunewright::networks
 
 #if TUNEWRIGHT_DEFINES(whole_networks)
@@ -61,14 +73,6 @@ struct Network {
 namespace tunewright::networks {
 
 namespace detail {
-
-/// The read of an element of a tensor, also behind casts, since products of 16- and 8-bit numbers are computed in wider
-/// types; null for any other expression.
-[[nodiscard]] inline const program::ExprNode* read_behind_casts(const program::Expr& e) {
-  const program::ExprNode* node = e.get();
-  while (node->op == program::Op::Cast) node = node->args[0].get();
-  return node->op == program::Op::Load ? node : nullptr;
-}
 
 inline void check_lookup(const Network& network, const Lookup& lookup) {
   const ComputeGraph& graph = *network.graph;
