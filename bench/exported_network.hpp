@@ -11,6 +11,7 @@
 #include <string>
 
 #include "shared_library.hpp"
+#include "tunewright/codegen/exported_names.hpp"
 #include "tunewright/networks/compiled_network.hpp"
 #include "tunewright/networks/export.hpp"
 

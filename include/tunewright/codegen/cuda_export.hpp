@@ -48,6 +48,7 @@ ExportedDeviceCode export_device_code(const DeviceCode& code, std::string_view n
 
 #include "tunewright/codegen/cuda/launcher_text.hpp"
 #include "tunewright/codegen/export.hpp"
+#include "tunewright/codegen/exported_names.hpp"
 #include "tunewright/loops/target_limits.hpp"
 
 namespace tunewright::codegen::cuda {

@@ -55,6 +55,7 @@ ExportedNetwork export_network(const Network& network, const Partition& partitio
 #include <vector>
 
 #include "tunewright/codegen/elf_object.hpp"
+#include "tunewright/codegen/exported_names.hpp"
 #include "tunewright/codegen/runtime_text.hpp"
 #include "tunewright/codegen/static_library.hpp"
 #include "tunewright/core/hash.hpp"

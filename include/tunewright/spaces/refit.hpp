@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tunewright/core/task.hpp"
@@ -40,14 +41,20 @@ template <SearchSpace S>
                                                          std::span<const schedule::Step> steps,
                                                          std::string_view* why = nullptr) {
   std::string_view reason = "no sketch of the space has these steps";
-  const auto& sketches = space.sketches(task);
-  for (const bool allows : {true, false}) {
-    for (const schedule::Schedule& sketch : sketches) {
-      const std::optional<schedule::Schedule> decided = decided_as(sketch, steps, task.target);
-      if (!decided || allows_tiles_of(sketch, steps) != allows) continue;
-      reason = space.why_infeasible(task, *decided);
-      if (reason.empty()) return decided;
+  std::vector<schedule::Schedule> others;  // of sketches that do not allow all tiles
+  for (const schedule::Schedule& sketch : space.sketches(task)) {
+    std::optional<schedule::Schedule> decided = decided_as(sketch, steps, task.target);
+    if (!decided) continue;
+    if (!allows_tiles_of(sketch, steps)) {
+      others.push_back(*std::move(decided));
+      continue;
     }
+    reason = space.why_infeasible(task, *decided);
+    if (reason.empty()) return decided;
+  }
+  for (schedule::Schedule& decided : others) {
+    reason = space.why_infeasible(task, decided);
+    if (reason.empty()) return std::move(decided);
   }
   if (why != nullptr) *why = reason;
   return std::nullopt;

@@ -16,6 +16,7 @@
 #include "support/nest_builder.hpp"
 #include "support/refusal.hpp"
 #include "tunewright/codegen/elf_object.hpp"
+#include "tunewright/codegen/exported_names.hpp"
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/core/arm_targets.hpp"
 #include "tunewright/core/host_target.hpp"

@@ -70,6 +70,7 @@ namespace onnx {
 
 #include "tunewright/core/number_text.hpp"
 #include "tunewright/networks/onnx/fold_batch_norms.hpp"
+#include "tunewright/networks/onnx/needed_nodes.hpp"
 #include "tunewright/networks/onnx/operators/elementwise.hpp"
 #include "tunewright/networks/onnx/operators/images.hpp"
 #include "tunewright/networks/onnx/operators/matrices.hpp"
@@ -95,10 +96,6 @@ class Converter {
   [[noreturn]] void refuse(const std::string& what) const {
     throw std::invalid_argument("model '" + model_.name + "': " + what);
   }
-  /// Nodes on which outputs depend.
-  [[nodiscard]] std::vector<bool> needed() const;
-  /// The parameters of `ImportedNetwork`, of the model as it is in the file.
-  [[nodiscard]] std::int64_t count_parameters() const;
   void take_constant_nodes();
   void add_inputs();
   void convert(const Node& node);
@@ -126,36 +123,6 @@ class Converter {
   std::vector<TensorId> inputs_;
   std::int64_t parameters_ = 0;
 };
-
-TUNEWRIGHT_INLINE std::vector<bool> Converter::needed() const {
-  std::set<std::string> wanted(model_.outputs.begin(), model_.outputs.end());
-  std::vector<bool> needed(model_.nodes.size(), false);
-  for (std::size_t n = model_.nodes.size(); n-- > 0;) {
-    const Node& node = model_.nodes[n];
-    needed[n] = std::any_of(node.outputs.begin(), node.outputs.end(),
-                            [&](const std::string& name) { return !name.empty() && wanted.contains(name); });
-    if (needed[n]) wanted.insert(node.inputs.begin(), node.inputs.end());
-  }
-  return needed;
-}
-
-TUNEWRIGHT_INLINE std::int64_t Converter::count_parameters() const {
-  const std::vector<bool> wanted = needed();
-  std::set<std::string> read;
-  for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
-    const Node& node = model_.nodes[n];
-    const bool normalises = node.op == "BatchNormalization" && node.domain.empty();
-    for (std::size_t i = 0; wanted[n] && i < node.inputs.size(); ++i) {
-      const bool is_running_statistic = normalises && i >= 3;  // the mean and the variance
-      if (!is_running_statistic) read.insert(node.inputs[i]);
-    }
-  }
-  std::int64_t count = 0;
-  for (const auto& [name, constant] : model_.constants)
-    if (is_float(constant->array.type()) && read.contains(name))
-      count += static_cast<std::int64_t>(constant->array.size());
-  return count;
-}
 
 TUNEWRIGHT_INLINE void Converter::take_constant_nodes() {
   for (const Node& node : model_.nodes) {
@@ -467,13 +434,13 @@ TUNEWRIGHT_INLINE ImportedNetwork Converter::run() {
            std::to_string(options_.most_nodes) + "; raise it if this is meant");
   }
   if (model_.outputs.empty()) refuse("it has no outputs");
-  parameters_ = count_parameters();
+  parameters_ = count_parameters(model_);
   take_constant_nodes();
   for (const auto& [name, constant] : model_.constants)
     check_dimensions_of("constant '" + name + "'", constant->array.shape());
   fold_batch_norms(model_);
   add_inputs();
-  const std::vector<bool> wanted = needed();
+  const std::vector<bool> wanted = needed_nodes(model_);
   for (std::size_t n = 0; n < model_.nodes.size(); ++n)
     if (wanted[n]) convert(model_.nodes[n]);
   report_unsupported();

@@ -45,8 +45,7 @@ TUNEWRIGHT_INLINE Answer AddRfactor::meets(const Derivation& d, TensorId id, con
   if (program::needs_multi_level_tiling(*stage.op)) {
     return space > reduction || space > 16.0 * target.threads ? Answer::Skip : Answer::Apply;
   }
-  const bool has_columns = vectorizes_well(*stage.op) && stage.op->axes[stage.op->rank() - 1].extent > 1;
-  return reduction >= 8 && !has_columns ? Answer::Apply : Answer::Skip;
+  return reduction >= 8 && !has_columns(*stage.op) ? Answer::Apply : Answer::Skip;
 }
 
 TUNEWRIGHT_INLINE void AddRfactor::apply(const Derivation& d, TensorId id, const Target& target,

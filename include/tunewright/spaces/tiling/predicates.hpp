@@ -145,6 +145,11 @@ struct PointReader {
 /// which takes two vectors and a shuffle.
 [[nodiscard]] bool vectorizes_well(const program::Operator& op);
 
+/// Whether the last spatial axis vectorizes well and has several elements.
+[[nodiscard]] inline bool has_columns(const program::Operator& op) {
+  return vectorizes_well(op) && op.axes[op.rank() - 1].extent > 1;
+}
+
 /// The spatial axis along which every read that is strided along the last spatial axis is contiguous, as in a
 /// transposition; empty if such reads disagree or there are none.
 [[nodiscard]] std::optional<IterId> axis_of_rows_read_across(const program::Operator& op);

@@ -293,7 +293,7 @@ TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target&
   if (op.rank() == 0) return;
   const auto last = static_cast<IterId>(op.rank() - 1);
   std::vector<IterId> outer = axes_between(0, last);
-  if (vectorizes_well(op) && op.axes[last].extent > 1) {
+  if (has_columns(op)) {
     outer = vectorize_columns(s, id, target);
   } else if (const std::optional<IterId> row = axis_of_rows_read_across(op); row && !op.has_reduction()) {
     // Where rows begin with a cache line, tiles write whole lines. Blocks of tiles read them whole, too.

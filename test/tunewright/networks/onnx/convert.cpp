@@ -129,7 +129,7 @@ TEST_CASE("all that is not supported is told at once") {
 TEST_CASE("indices and exponents that depend on inputs name the node and what to do") {
   Model model = onnx_model({3}, {onnx_node("Pow", {"x", "x"}, "y")});
   CHECK(contains(refusal(model), "'Y': depends on what the network is given; make it a constant in the model"));
-  // Of each such node at once, whatever is wrong with the exponent.
+  // The error names all such nodes at once, whatever is wrong with their exponents.
   model = onnx_model({3}, {onnx_node("Pow", {"x", "three"}, "a"), onnx_node("Pow", {"a", "none"}, "b"),
                            onnx_node("Pow", {"x", "odd"}, "c"), onnx_node("Add", {"b", "c"}, "y")});
   model.constants = {{"three", onnx_floats("three", {3}, {1, 2, 3})},
