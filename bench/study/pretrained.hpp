@@ -41,8 +41,8 @@ namespace tunewright::bench {
 /// out are drawn by it. Models and programs are made when they are first asked for, and kept in OUT/pretraining. Two
 /// processes that share OUT may both make them; of models the last one stays.
 ///
-/// The searches of all problems with one seed begin with the same model, so they share the luck of its training.
-/// Intervals that draw seeds anew for each problem, as those of `study::Comparison`, hardly contain that luck.
+/// The searches of all problems with one seed begin with the same model, so they share the luck of its training: a
+/// study of such recipes says `Plan::one_training_a_seed`.
 ///
 /// Cost: each seed measures its programs in the time of a random search of as many trials, and once more for
 /// `BaltoTaught`; each recipe trains two models a seed.

@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
        .seeds = 3,
        .options = {"networks=squeezenet1_1,vision_transformer,vgg16", "trials_per_task=32", "batch=8", "taught=64"},
        .choosing = {"networks"},
-       .unread = {"tasks"}},
+       .unread = {"tasks"},
+       .one_training_a_seed = true},
       [](study::Study& study) {
         Target host = host_target();
         host.name = "host";

@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
       {.name = "schedules",
        .seeds = 5,
        .options = {"machine=real", "operators=unseen", "random_shapes=1", "trials=100", "batch=10", "taught=64"},
-       .choosing = {"operators", "random_shapes"}},
+       .choosing = {"operators", "random_shapes"},
+       .one_training_a_seed = true},
       [](study::Study& study) {
         with_chosen_machine(study.options(), [&]<class M>(const Target& target, const M& measurer) {
           const auto searched = problems(chosen_operators(study.options()), study.options(), target, measurer);

@@ -35,6 +35,8 @@ struct Results {
   std::map<std::string, TrialCosts> costs{};       ///< of such problems, where it is known
   std::vector<FinishedSearch> searches{};
   std::vector<Finalists> finalists{};  ///< of those that hold all recipes the last one counts
+  /// The searches of all problems with one seed begin with one training, as `Plan::one_training_a_seed` says.
+  bool one_training_a_seed = false;
 };
 
 /// Searches of a problem that are not compared, because not all recipes have searched it with the same seeds.
@@ -45,8 +47,9 @@ struct NotCompared {
 
 /// Recipes held against each other on the problems and seeds that all of them have searched.
 ///
-/// Intervals are those of `bootstrap`, over problems and over seeds within each; comparisons of two recipes are paired.
-/// With too few samples, the ends of an interval are NaN.
+/// Intervals are those of `bootstrap`, over problems and over seeds within each, or, with one training a seed, those of
+/// `bootstrap_of_trainings`; comparisons of two recipes are paired. With too few samples, the ends of an interval are
+/// NaN.
 ///
 /// Cost: an interval resamples 2000 times. All of a report take some seconds for ten recipes on ten problems with 25
 /// seeds, and half a minute with scores over trials and over seconds. Determinism: a pure function of the results.
@@ -55,7 +58,7 @@ struct NotCompared {
 class Comparison {
  public:
   /// Throws `std::invalid_argument` as `check_conditions` does, and as `ScoredRuns` for what a space cannot score.
-  explicit Comparison(const Results& results) {
+  explicit Comparison(const Results& results) : one_training_a_seed_(results.one_training_a_seed) {
     check_conditions(results.searches);
     std::map<std::string, std::map<std::string, BySeed>> found;  // by problem and recipe
     std::set<std::string> searching;
@@ -87,7 +90,7 @@ class Comparison {
   /// Searches of each recipe that are compared.
   [[nodiscard]] std::size_t searches() const {
     std::size_t sum = 0;
-    for (const std::size_t count : seeds_) sum += count;
+    for (const auto& of_problem : seeds_) sum += of_problem.size();
     return sum;
   }
   /// The searches of recipe r on problem p, by seed.
@@ -317,7 +320,7 @@ class Comparison {
   void add_problem(const std::string& problem, const std::vector<std::uint64_t>& common,
                    const std::map<std::string, BySeed>& found, const Results& results) {
     problems_.push_back(problem);
-    seeds_.push_back(common.size());
+    seeds_.push_back(common);
     double best_s = Course::infinity;
     for (std::size_t r = 0; r < recipes_.size(); ++r) {
       std::vector<Course>& courses = courses_[r].emplace_back();
@@ -417,16 +420,22 @@ class Comparison {
   template <class Statistic>
   [[nodiscard]] Interval interval(const Statistic& statistic, std::optional<std::size_t> problem = {}) const {
     if (problems_.empty()) return unknown;
-    std::vector<std::size_t> seeds = seeds_;
-    if (problem) seeds = {seeds_[*problem]};
+    std::span<const std::vector<std::uint64_t>> seeds = seeds_;
+    if (problem) seeds = seeds.subspan(*problem, 1);
     const auto of_problem = [&](std::span<const DrawnTask> drawn) {
       std::vector<DrawnTask> moved(drawn.begin(), drawn.end());
       if (problem)
         for (DrawnTask& one : moved) one.task = *problem;
       return statistic(std::span<const DrawnTask>(moved));
     };
-    if (seeds.size() >= 2 || seeds[0] >= 3) return bootstrap(seeds, of_problem, Rng(0));
-    std::vector<std::size_t> all(seeds[0]);
+    static_assert(fewest_trainings == 3, "as many as a single task needs seeds");
+    if (seeds.size() >= 2 || seeds[0].size() >= fewest_trainings) {
+      if (one_training_a_seed_) return bootstrap_of_trainings(seeds, of_problem, Rng(0));
+      std::vector<std::size_t> counts;
+      for (const auto& one : seeds) counts.push_back(one.size());
+      return bootstrap(counts, of_problem, Rng(0));
+    }
+    std::vector<std::size_t> all(seeds[0].size());
     for (std::size_t s = 0; s < all.size(); ++s) all[s] = s;
     const DrawnTask only{.task = 0, .seeds = all};
     return {of_problem(std::span(&only, 1)), unknown.low, unknown.high};
@@ -461,8 +470,9 @@ class Comparison {
   std::vector<std::vector<std::vector<double>>> finalist_speeds_;  // [problem][seed][recipe]; none if not measured
   std::vector<double> noise_;                                      // [problem and seed]
   std::vector<std::vector<std::vector<Course>>> courses_;          // [recipe][problem][seed]
-  std::vector<std::size_t> seeds_;                                 // [problem]
-  std::vector<double> best_known_s_;                               // [problem]
+  std::vector<std::vector<std::uint64_t>> seeds_;                  // [problem]
+  bool one_training_a_seed_ = false;
+  std::vector<double> best_known_s_;  // [problem]
   Scored scored_, scored_over_seconds_;
   std::vector<NotCompared> not_compared_;
 };

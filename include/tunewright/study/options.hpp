@@ -34,6 +34,9 @@ struct Plan {
   std::vector<const char*> choosing{};
   /// Options that studies usually read and this one does not, such as "tasks": giving them is refused.
   std::vector<const char*> unread{};
+  /// What searches begin with is trained once a seed, for all problems: they share the luck of that training, and
+  /// intervals draw it once for all of them (`bootstrap_of_trainings`).
+  bool one_training_a_seed = false;
 };
 
 /// Options of a study's command line.

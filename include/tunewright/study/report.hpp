@@ -429,7 +429,10 @@ inline void write_report(const Results& results, const std::filesystem::path& fo
         << results.searches.size() << " searches are finished, " << comparison.searches() * comparison.recipes().size()
         << " of them on problems and seeds that all recipes have searched; these are compared. Intervals: 95 %, "
            "bootstrap "
-        << "over problems and seeds.\n";
+        << "over problems and seeds"
+        << (results.one_training_a_seed ? "; a seed is one training for all problems, so it is drawn for all at once"
+                                        : "")
+        << ".\n";
     if (comparison.problems().empty()) {
       report::write_not_compared(comparison, out);
       return;

@@ -111,6 +111,7 @@ class Study {
       throw std::invalid_argument("shard " + std::to_string(options_.shard) + " of " + std::to_string(options_.shards) +
                                   " was asked for; give one from 1 to the number of shards");
     }
+    results_.one_training_a_seed = plan_.one_training_a_seed;
   }
   Study(const Study&) = delete;  // benchmarks refer to it
   Study& operator=(const Study&) = delete;

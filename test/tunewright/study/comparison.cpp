@@ -50,6 +50,25 @@ TEST_CASE("recipes are compared on what all of them have searched") {
   CHECK(study::Comparison(study::Results{}).problems().empty());
 }
 
+TEST_CASE("the luck of one training for all problems is drawn once for all of them") {
+  // The training of one seed in three is bad: its searches end at 2 s on every problem, the others at 1 s. By hand: all
+  // three draws are that seed in 1 of 27 resamples, so 0.5 is the low end, as if there were one problem.
+  study::Results some{.recipes = {"A"}, .problems = {"p", "q", "r", "s"}};
+  for (const std::string& problem : some.problems)
+    for (std::uint64_t seed = 0; seed < 3; ++seed)
+      some.searches.push_back(search("A", problem.c_str(), seed, course(5, seed == 1 ? 2 : 1)));
+  const study::Interval drawn_anew = study::Comparison(some).speed(0);
+  some.one_training_a_seed = true;
+  const study::Interval drawn_once = study::Comparison(some).speed(0);
+  CHECK(drawn_once.value == doctest::Approx(5.0 / 6));
+  CHECK(drawn_once.low == 0.5);
+  CHECK(drawn_once.high == 1);
+  CHECK(drawn_anew.value == doctest::Approx(5.0 / 6));
+  CHECK(drawn_anew.low > 0.6);
+  // On one problem a seed is the luck of that problem, whatever it is.
+  CHECK(study::Comparison(some).speed_within(0, 2, 10, study::Effort::Trials).low == 0.5);
+}
+
 TEST_CASE("speed is a share of the best known, with an interval") {
   const study::Comparison comparison(results());
   CHECK(comparison.speed(0) == study::Interval{0.5, 0.5, 0.5});

@@ -262,4 +262,30 @@ TEST_CASE("trainings and values that make no interval are named") {
   CHECK(refused({{{0, 1}}, {{5, std::numeric_limits<double>::infinity()}}}).find("task 1, seed 5 is inf") !=
         std::string::npos);
   CHECK(refused({{{0, 1}}, {{0, 2}}}, {.resamples = 38}).find("38 resamples") == 0);
+  const auto count = [](std::span<const study::DrawnTask> drawn) { return static_cast<double>(drawn.size()); };
+  const std::vector<std::vector<std::uint64_t>> twice{{4, 5, 6}, {4, 5, 4}};
+  CHECK(test::refusal([&] {
+          return study::bootstrap_of_trainings(twice, count, rng);
+        }).find("task 1 has seed 4 twice") == 0);
+  const std::vector<std::vector<std::uint64_t>> once{{4, 5, 6}, {4}};
+  CHECK(study::bootstrap_of_trainings(once, count, rng) == study::Interval{2, 2, 2});
+  CHECK(test::refusal([&] {
+          return study::bootstrap_of_trainings(
+              once, [](std::span<const study::DrawnTask>) { return std::nan(""); }, rng);
+        }).find("is NaN") != std::string::npos);
+}
+
+TEST_CASE("seeds that are drawn for all tasks are the same for all of them") {
+  // Tasks list their seeds in orders of their own; the statistic sees positions in them.
+  const std::vector<std::vector<std::uint64_t>> seeds{{4, 5, 6}, {6, 4, 5}};
+  const auto drawn_alike = [&](std::span<const study::DrawnTask> drawn) {
+    std::vector<std::vector<std::uint64_t>> found;
+    for (const study::DrawnTask& one : drawn) {
+      auto& of_task = found.emplace_back();
+      for (const std::size_t at : one.seeds) of_task.push_back(seeds[one.task][at]);
+      std::sort(of_task.begin(), of_task.end());
+    }
+    return found[0] == found[1] && found[0].size() == 3 ? 1.0 : 0.0;
+  };
+  CHECK(study::bootstrap_of_trainings(seeds, drawn_alike, Rng(22)) == study::Interval{1, 1, 1});
 }
