@@ -87,6 +87,8 @@ namespace detail {
 }
 /// Bytes of all inputs, constants and outputs: the minimum memory traffic.
 [[nodiscard]] double bytes(const ComputeGraph& graph);
+/// Bytes of the widest elements that an operator computes.
+[[nodiscard]] std::size_t widest_element(const ComputeGraph& graph);
 
 }  // namespace tunewright::program
 
@@ -252,6 +254,13 @@ TUNEWRIGHT_INLINE double bytes(const ComputeGraph& graph) {
     if (graph.op(id).role != Role::Computed || is_output(graph, id)) sum += bytes(graph.op(id));
   }
   return sum;
+}
+
+TUNEWRIGHT_INLINE std::size_t widest_element(const ComputeGraph& graph) {
+  std::size_t widest = 1;
+  for (TensorId id = 0; id < graph.size(); ++id)
+    if (graph.op(id).role == Role::Computed) widest = std::max(widest, size_in_bytes(graph.op(id).type));
+  return widest;
 }
 
 }  // namespace tunewright::program

@@ -26,9 +26,9 @@ using schedule::Step;
 using schedule::TransformLayout;
 using schedule::UnrollLimit;
 
-/// Draws every open decision. Tiles are drawn within the target's registers and, on GPUs, within its threads and
-/// approximately within its shared memory.
-void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng);
+/// Draws every open decision. Tiles are drawn within the target's registers, on CPUs for elements of `element_bytes`,
+/// and, on GPUs, within its threads and approximately within its shared memory.
+void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng, std::size_t element_bytes = sizeof(float));
 
 /// Whether the decision of a step is open, i.e. has another possible value.
 [[nodiscard]] bool is_open(const Step& step);
@@ -50,7 +50,7 @@ inline constexpr MutationWeights gpu_mutation_weights{0.90, 0.05, 0.05, 0.10, 0.
 
 /// Changes one decision: draws the kind by weight among those present, then one decision of that kind. Returns false if
 /// nothing changed; see `mutate_tile` and `mutate_block_split` for changes of tiles that are not accepted.
-bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng);
+bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng, std::size_t element_bytes = sizeof(float));
 
 }  // namespace tunewright::spaces::decisions
 
@@ -62,11 +62,11 @@ bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng);
 
 namespace tunewright::spaces::decisions {
 
-TUNEWRIGHT_INLINE void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
+TUNEWRIGHT_INLINE void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng, std::size_t element_bytes) {
   if (target.kind == DeviceKind::Gpu) {
     draw_block_tiles(steps, target, rng);
   } else {
-    draw_register_tiles(steps, target, rng);
+    draw_register_tiles(steps, {target, element_bytes}, rng);
   }
   const bool feeds_tensor_cores = target.kind == DeviceKind::Gpu && has_tensor_core_stage(steps);
   for (Step& step : steps) {
@@ -112,7 +112,7 @@ TUNEWRIGHT_INLINE double MutationWeights::of(const Step& step) const {
   return std::holds_alternative<Fuse>(step) ? fused_loops : unroll_limit;
 }
 
-TUNEWRIGHT_INLINE bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng) {
+TUNEWRIGHT_INLINE bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng, std::size_t element_bytes) {
   const bool gpu = target.kind == DeviceKind::Gpu;
   const MutationWeights weights = gpu ? gpu_mutation_weights : MutationWeights{};
   const auto weight = [&](const Step& step) { return weights.of(step); };
@@ -133,7 +133,8 @@ TUNEWRIGHT_INLINE bool mutate_one(std::vector<Step>& steps, const Target& target
   }
   Step& step = steps[(*chosen)[static_cast<std::size_t>(rng.below(chosen->size()))]];
   if (auto* split = std::get_if<Split>(&step)) {
-    return gpu ? mutate_block_split(steps, *split, target, rng) : mutate_tile(steps, *split, target, rng);
+    return gpu ? mutate_block_split(steps, *split, target, rng)
+               : mutate_tile(steps, *split, {target, element_bytes}, rng);
   }
   if (auto* location = std::get_if<ComputeLocation>(&step))
     return redraw(location->selected, location->choices.size(), rng);

@@ -70,6 +70,7 @@ template <SearchSpace S>
 #include <cstdint>
 #include <variant>
 
+#include "tunewright/program/analysis.hpp"
 #include "tunewright/spaces/decisions/register_tile.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 
@@ -103,12 +104,11 @@ TUNEWRIGHT_INLINE std::int64_t nearest(std::span<const std::int64_t> sizes, std:
   });
 }
 
-TUNEWRIGHT_INLINE std::int64_t fitted_innermost(const Split& split, std::int64_t wanted, const Target& target) {
+TUNEWRIGHT_INLINE std::int64_t fitted_innermost(const Split& split, std::int64_t wanted, std::int64_t width) {
   const std::int64_t extent = std::max<std::int64_t>(split.extent, 1);
   const std::int64_t cap = split.max_innermost > 0 ? split.max_innermost : extent;
   if (wanted <= std::min(cap, extent) && decisions::waste(extent, wanted) <= decisions::max_waste) return wanted;
   std::vector<std::int64_t> sizes;
-  const std::int64_t width = decisions::lanes(target);
   if (split.inner == schedule::LoopKind::Vectorized && wanted % width == 0) {
     for (std::int64_t size = width; size <= std::min(cap, extent); size += width)
       if (decisions::waste(extent, size) <= decisions::max_waste) sizes.push_back(size);
@@ -118,12 +118,12 @@ TUNEWRIGHT_INLINE std::int64_t fitted_innermost(const Split& split, std::int64_t
   return nearest(sizes, wanted);
 }
 
-/// Sets the factors of the sketch's split, as similar as possible to those of `from`.
-TUNEWRIGHT_INLINE void fit(Split& split, const Split& from, const Target& target) {
+/// Sets the factors of the sketch's split, as similar as possible to those of `from`. Vectors have `width` elements.
+TUNEWRIGHT_INLINE void fit(Split& split, const Split& from, std::int64_t width) {
   std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
   for (std::size_t part = split.factors.size(); part-- > 0;) {
     const std::int64_t wanted = std::max<std::int64_t>(from.factors[part], 1);
-    split.factors[part] = part + 1 == split.factors.size() ? fitted_innermost(split, wanted, target)
+    split.factors[part] = part + 1 == split.factors.size() ? fitted_innermost(split, wanted, width)
                                                            : nearest(decisions::tile_sizes(rest, rest), wanted);
     rest = program::ceil_div(rest, split.factors[part]);
   }
@@ -153,6 +153,7 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> decided_as(const schedule::S
   if (sketch.steps.size() != steps.size()) return std::nullopt;
   for (std::size_t s = 0; s < steps.size(); ++s)
     if (undecided(sketch.steps[s]) != undecided(steps[s])) return std::nullopt;
+  const std::int64_t width = decisions::CoreLimits(target, program::widest_element(*sketch.graph)).lanes;
   schedule::Schedule result = sketch;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     auto* split = std::get_if<Split>(&result.steps[s]);
@@ -161,7 +162,7 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> decided_as(const schedule::S
     } else if (decisions::is_open_split(*split) && split->extent == std::get<Split>(steps[s]).extent) {
       split->factors = std::get<Split>(steps[s]).factors;
     } else if (decisions::is_open_split(*split)) {
-      fit(*split, std::get<Split>(steps[s]), target);
+      fit(*split, std::get<Split>(steps[s]), width);
     }
   }
   return result;

@@ -149,6 +149,7 @@ struct SketchSpace {
 #include "tunewright/loops/program_hash.hpp"
 #include "tunewright/loops/schedule_summarizer.hpp"
 #include "tunewright/loops/summary_limits.hpp"
+#include "tunewright/program/analysis.hpp"
 #include "tunewright/schedule/json.hpp"
 #include "tunewright/spaces/decisions.hpp"
 #include "tunewright/spaces/decisions/unroll_limit.hpp"
@@ -210,7 +211,7 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> draw(const std::vector<sched
   auto summarize = summarizers.lease();
   for (unsigned attempt = 0; attempt < drawing.max_tries; ++attempt) {
     schedule::Schedule drawn = sketches[static_cast<std::size_t>(rng.below(sketches.size()))];
-    decisions::draw_all(drawn.steps, task.target, rng);
+    decisions::draw_all(drawn.steps, task.target, rng, program::widest_element(*drawn.graph));
     try {
       // Hardly any candidate makes up for threads that wait for each other; the last tries accept any utilisation.
       const double least = attempt + 4 < drawing.max_tries ? drawing.min_utilisation : 0;
@@ -229,7 +230,7 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> mutate(const schedule::Sched
                                                            loops::ScheduleSummarizers& summarizers, Rng& rng) {
   check(drawing);
   schedule::Schedule changed = candidate;
-  if (!decisions::mutate_one(changed.steps, target, rng)) return std::nullopt;
+  if (!decisions::mutate_one(changed.steps, target, rng, program::widest_element(*changed.graph))) return std::nullopt;
   try {
     auto summarize = summarizers.lease();
     const loops::NestSummary* summary = summarize(changed);

@@ -71,6 +71,15 @@ TEST_CASE("bytes are those of inputs, constants and outputs") {
   CHECK(bytes(DenseRelu().graph) == 4 * (8 * 4 + 4 * 6 + 6 + 8 * 6));
 }
 
+TEST_CASE("the widest element is one that is computed") {
+  CHECK(widest_element(*op::matmul_graph({.m = 4, .n = 5, .k = 6})) == 4);
+  CHECK(widest_element(*op::matmul_graph({.m = 4, .n = 5, .k = 6, .type = ScalarType::Float64})) == 8);
+  ComputeGraph graph;
+  const Tensor x = graph.input("x", {10}, ScalarType::Float64);
+  graph.compute("y", {{"i", 10}}, [&](auto i) { return cast(x(i[0]), ScalarType::Int8); });
+  CHECK(widest_element(graph) == 1);
+}
+
 TEST_CASE("reads are grouped by tensor, equal ones once") {
   ComputeGraph graph;
   const Tensor x = graph.input("x", {10});

@@ -89,7 +89,7 @@ TEST_CASE("what a register tile takes and saves") {
   std::get<Split>(steps[0]).factors = {1, 1, 6};
   std::get<Split>(steps[1]).factors = {1, 2, 16};
   std::get<Split>(steps[2]).factors = {8};
-  CHECK(decisions::lanes(avx2()) == 8);
+  CHECK(decisions::CoreLimits(avx2()).lanes == 8);
   const decisions::RegisterTile tile = decisions::register_tile(steps, 2, avx2());
   CHECK(tile.rows == 6);
   CHECK(tile.vectors == 2);
@@ -108,6 +108,26 @@ TEST_CASE("what a register tile takes and saves") {
   std::get<Split>(steps[0]).factors = {1, 1, 1};
   std::get<Split>(steps[1]).factors = {1, 1, 8};
   CHECK(decisions::busy_share(steps, 2, avx2()) == doctest::Approx(8.0 / (8 * 8 + 2)));  // one sum: waits for itself
+}
+
+TEST_CASE("registers hold half as many elements of eight bytes") {
+  const decisions::CoreLimits doubles(avx2(), sizeof(double)), halves(avx2(), 2);
+  CHECK(doubles.lanes == 4);
+  CHECK(halves.lanes == 8);  // computed as floats
+  CHECK(doubles.l2_elements == decisions::CoreLimits(avx2()).l2_elements / 2);
+  std::vector<Step> steps = open_steps(12, 32, 8);
+  std::get<Split>(steps[0]).factors = {1, 1, 6};
+  std::get<Split>(steps[1]).factors = {1, 2, 16};
+  CHECK(decisions::register_tile(steps, 2, doubles).vectors == 4);
+  CHECK_FALSE(decisions::fits_registers(decisions::register_tile(steps, 2, doubles), doubles));
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Rng rng(seed);
+    std::vector<Step> drawn = open_steps(96, 96, 96);
+    decisions::draw_all(drawn, avx2(), rng, sizeof(double));
+    CHECK(decisions::fits_registers(decisions::register_tile(drawn, 2, doubles), doubles));
+    decisions::mutate_one(drawn, avx2(), rng, sizeof(double));
+    CHECK(decisions::fits_registers(decisions::register_tile(drawn, 2, doubles), doubles));
+  }
 }
 
 TEST_CASE("tiles of any number of axes of rows are estimated") {

@@ -23,8 +23,20 @@ using schedule::LoopKind;
 using schedule::Split;
 using schedule::Step;
 
-/// Floats per vector register.
-[[nodiscard]] inline std::int64_t lanes(const Target& target) { return target.vector_lanes(sizeof(float)); }
+/// The vector registers and the cache of a core, in elements. Those below 4 bytes count as floats, because sums of them
+/// are computed as such.
+struct CoreLimits {
+  CoreLimits(const Target& target, std::size_t element_bytes = sizeof(float))  // NOLINT: most elements are floats
+      : lanes(target.vector_lanes(std::max(element_bytes, sizeof(float)))),
+        registers(static_cast<std::int64_t>(target.vector_registers())),
+        threads(static_cast<std::int64_t>(target.threads)),
+        l2_elements(static_cast<std::int64_t>(target.l2_bytes / std::max(element_bytes, sizeof(float)))) {}
+
+  std::int64_t lanes;        ///< of a vector register
+  std::int64_t registers;    ///< of a core
+  std::int64_t threads;      ///< of the target
+  std::int64_t l2_elements;  ///< of one core
+};
 
 /// The innermost tile of a stage: `rows` of `vectors` each.
 struct RegisterTile {
@@ -39,7 +51,7 @@ struct RegisterTile {
 /// Vectors are parts of the vectorized axis or, if an instruction computes that, its columns along the last axis in
 /// registers.
 [[nodiscard]] inline RegisterTile register_tile(const std::vector<Step>& steps, program::TensorId stage,
-                                                const Target& target) {
+                                                const CoreLimits& core) {
   RegisterTile tile;
   std::int64_t last = 1;
   for (const Step& step : steps) {
@@ -53,13 +65,13 @@ struct RegisterTile {
     const std::int64_t inner = split->factors.back();
     if (split->inner == LoopKind::Unrolled) tile.rows = tile_product(tile.rows, last = inner);
     if (split->inner == LoopKind::Vectorized)
-      tile.vectors = tile_product(tile.vectors, program::ceil_div(inner, lanes(target)));
+      tile.vectors = tile_product(tile.vectors, program::ceil_div(inner, core.lanes));
   }
   return tile;
 }
 
-[[nodiscard]] inline bool fits_registers(const RegisterTile& tile, const Target& target) {
-  return tile.registers() <= static_cast<std::int64_t>(target.vector_registers());
+[[nodiscard]] inline bool fits_registers(const RegisterTile& tile, const CoreLimits& core) {
+  return tile.registers() <= core.registers;
 }
 
 /// Share of a core's peak rate of multiply-adds that the innermost tiles of a stage reach, estimated by throughput and
@@ -72,7 +84,8 @@ struct RegisterTile {
 /// two units with a latency of four cycles. Each tile initialises and stores its accumulators. The last tile along an
 /// axis of rows has the remaining rows (`loops::trim_boundaries`); it counts as a part of a tile where a file has so
 /// many axes of rows that tiles are of more than 1,024 kinds. `used` is the share of the lanes within the extents.
-[[nodiscard]] inline double busy_share(const std::vector<Step>& steps, program::TensorId stage, const Target& target) {
+[[nodiscard]] inline double busy_share(const std::vector<Step>& steps, program::TensorId stage,
+                                       const CoreLimits& core) {
   struct Tiles {
     double count = 1;
     double rows = 1;
@@ -87,7 +100,7 @@ struct RegisterTile {
     if (split->inner == LoopKind::Serial) {
       depth *= static_cast<double>(inner);
     } else if (split->inner == LoopKind::Vectorized) {
-      used *= (1 - waste(split->extent, inner)) * (1 - waste(inner, lanes(target)));
+      used *= (1 - waste(split->extent, inner)) * (1 - waste(inner, core.lanes));
     } else {
       const auto full = static_cast<double>(split->extent / inner), left = static_cast<double>(split->extent % inner);
       points *= static_cast<double>(split->extent);
@@ -106,7 +119,7 @@ struct RegisterTile {
       tiles = std::move(parted);
     }
   }
-  const RegisterTile largest = register_tile(steps, stage, target);
+  const RegisterTile largest = register_tile(steps, stage, core);
   const double vectors = static_cast<double>(largest.vectors);
   const double rows_of_one = static_cast<double>(largest.rows) / most_rows;  // instructions have their own rows
   double time = 0;
@@ -119,7 +132,7 @@ struct RegisterTile {
 
 /// Whether a stage is a product of few rows with a large operand: the tile has all rows, so each element that the
 /// vectors load is used once, and the operand is larger than L2. Such a stage is bound by memory bandwidth.
-[[nodiscard]] inline bool reads_once(const std::vector<Step>& steps, program::TensorId stage, const Target& target) {
+[[nodiscard]] inline bool reads_once(const std::vector<Step>& steps, program::TensorId stage, const CoreLimits& core) {
   std::int64_t rows = 1, terms = 1, columns = 0;
   for (const Step& step : steps) {
     const auto* split = std::get_if<Split>(&step);
@@ -128,14 +141,13 @@ struct RegisterTile {
     if (split->inner == LoopKind::Serial) terms = tile_product(terms, split->extent);
     if (split->inner == LoopKind::Vectorized) columns = split->extent;
   }
-  return rows <= register_tile(steps, stage, target).rows &&
-         static_cast<std::uint64_t>(tile_product(terms, columns)) * sizeof(float) > target.l2_bytes;
+  return rows <= register_tile(steps, stage, core).rows && tile_product(terms, columns) > core.l2_elements;
 }
 
 /// Draws a split of a stage that reads once such that it reads memory in few long streams: a few terms of the sum at a
 /// time, each along all columns of a thread. A tile that keeps all sums in registers would instead read a few vectors
 /// of each row: a page for some hundred bytes, which no prefetcher follows.
-inline void draw_streams(Split& split, const Target& target, Rng& rng) {
+inline void draw_streams(Split& split, const CoreLimits& core, Rng& rng) {
   constexpr std::int64_t fewest_terms = 4, most_terms = 32;
   if (split.inner == LoopKind::Serial && split.factors.size() == 1) {
     const std::int64_t cap = split.max_innermost > 0 ? std::min(most_terms, split.max_innermost) : most_terms;
@@ -144,7 +156,7 @@ inline void draw_streams(Split& split, const Target& target, Rng& rng) {
     split.factors[0] = pick(sizes, rng);
   } else if (split.inner == LoopKind::Vectorized && split.factors.size() > 1) {
     const std::int64_t tiles = program::ceil_div(split.extent, split.factors.back());
-    const std::int64_t share = std::max<std::int64_t>(tiles / static_cast<std::int64_t>(target.threads), 1);
+    const std::int64_t share = std::max<std::int64_t>(tiles / core.threads, 1);
     std::fill(split.factors.begin(), split.factors.end() - 1, 1);
     split.factors[split.factors.size() - 2] = pick_large(tile_sizes(tiles, share), rng);
   }
@@ -180,14 +192,14 @@ inline void draw_streams(Split& split, const Target& target, Rng& rng) {
 
 /// Draws the factors of one split, innermost first. `most` limits the vectors, or rows, of the innermost part if it
 /// belongs to a register tile.
-inline void draw_tile(Split& split, const Target& target, std::int64_t most, Rng& rng) {
+inline void draw_tile(Split& split, const CoreLimits& core, std::int64_t most, Rng& rng) {
   std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
   for (std::size_t part = split.factors.size(); part-- > 0;) {
     const bool innermost = part + 1 == split.factors.size();
     std::int64_t cap = innermost && split.max_innermost > 0 ? split.max_innermost : rest;
     std::int64_t size = 1;
     if (innermost && split.inner != LoopKind::Serial) {
-      const std::int64_t width = split.inner == LoopKind::Vectorized ? lanes(target) : 1;
+      const std::int64_t width = split.inner == LoopKind::Vectorized ? core.lanes : 1;
       cap = std::min(cap, std::max<std::int64_t>(most, 1) * width);
       size = draw_register_part(split, rest, cap, width, rng);
     } else {
@@ -201,19 +213,18 @@ inline void draw_tile(Split& split, const Target& target, std::int64_t most, Rng
 }
 
 /// Redraws the factors of one split, within the registers that the other splits of its stage leave.
-inline void redraw_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
+inline void redraw_tile(std::vector<Step>& steps, Split& split, const CoreLimits& core, Rng& rng) {
   std::int64_t most = 1;
   if (split.inner != LoopKind::Serial) {
     // Sets a factor of two to find out whether it counts as rows or as vectors, which depends on the stage.
-    split.factors.back() = split.inner == LoopKind::Vectorized ? 2 * lanes(target) : 2;
-    const bool vectors = register_tile(steps, split.stage, target).vectors > 1;
+    split.factors.back() = split.inner == LoopKind::Vectorized ? 2 * core.lanes : 2;
+    const bool vectors = register_tile(steps, split.stage, core).vectors > 1;
     split.factors.back() = 1;
-    const RegisterTile others = register_tile(steps, split.stage, target);
-    const auto registers = static_cast<std::int64_t>(target.vector_registers());
-    most = vectors && others.vectors == 1 ? (registers - 1) / (others.rows + 1)
-                                          : (registers - others.vectors - 1) / others.accumulators();
+    const RegisterTile others = register_tile(steps, split.stage, core);
+    most = vectors && others.vectors == 1 ? (core.registers - 1) / (others.rows + 1)
+                                          : (core.registers - others.vectors - 1) / others.accumulators();
   }
-  draw_tile(split, target, most, rng);
+  draw_tile(split, core, most, rng);
 }
 
 /// Draws of which the one with the highest `busy_share` is kept.
@@ -222,7 +233,7 @@ inline constexpr unsigned register_tile_draws = 6;
 /// Draws the tiles of a schedule for a CPU within the register file, vectorized parts first. Keeps the draw with the
 /// highest `busy_share` of several; half of them have the whole reduction inside the register tile. Most schedules of
 /// stages that read once have long streams.
-inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
+inline void draw_register_tiles(std::vector<Step>& steps, const CoreLimits& core, Rng& rng) {
   constexpr double whole_reduction_share = 0.5;
   constexpr double streams_share = 0.75;
   std::vector<Split*> splits;
@@ -247,7 +258,7 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
     }
     for (const bool vectorized : {true, false}) {
       for (Split* split : order) {
-        if ((split->inner == LoopKind::Vectorized) == vectorized) redraw_tile(steps, *split, target, rng);
+        if ((split->inner == LoopKind::Vectorized) == vectorized) redraw_tile(steps, *split, core, rng);
       }
     }
     const bool whole_reduction = rng.uniform() < whole_reduction_share;
@@ -258,10 +269,10 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
       }
     }
     for (Split* split : splits) {
-      if (in_streams && reads_once(steps, split->stage, target)) draw_streams(*split, target, rng);
+      if (in_streams && reads_once(steps, split->stage, core)) draw_streams(*split, core, rng);
     }
     double busy = 1;
-    for (const program::TensorId stage : stages) busy *= busy_share(steps, stage, target);
+    for (const program::TensorId stage : stages) busy *= busy_share(steps, stage, core);
     if (busy <= most) continue;
     most = busy;
     for (std::size_t s = 0; s < splits.size(); ++s) best[s] = splits[s]->factors;
@@ -276,22 +287,22 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
 /// Draws are the best of `register_tile_draws`, so they have a density that grows with about this power. If every
 /// change within the registers were accepted, mutations would leave what draws are like, since most changes of a good
 /// register tile make it slow. Stages that read once are bound by memory, so their changes are all accepted.
-inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
+inline bool mutate_tile(std::vector<Step>& steps, Split& split, const CoreLimits& core, Rng& rng) {
   constexpr unsigned tries = 8;
   constexpr double redraw_share = 0.25;
   const Split before = split;
-  const double busy = busy_share(steps, split.stage, target);
+  const double busy = busy_share(steps, split.stage, core);
   for (unsigned attempt = 0; attempt < tries; ++attempt) {
     split = before;
     if (!divides(split) || rng.uniform() < redraw_share) {
-      redraw_tile(steps, split, target, rng);
+      redraw_tile(steps, split, core, rng);
     } else {
       move_factor(split, rng);
     }
     if (split == before) continue;
-    if (split.inner != LoopKind::Serial && !fits_registers(register_tile(steps, split.stage, target), target)) continue;
-    if (reads_once(steps, split.stage, target)) return true;
-    if (rng.uniform() < std::pow(busy_share(steps, split.stage, target) / busy, register_tile_draws - 1)) return true;
+    if (split.inner != LoopKind::Serial && !fits_registers(register_tile(steps, split.stage, core), core)) continue;
+    if (reads_once(steps, split.stage, core)) return true;
+    if (rng.uniform() < std::pow(busy_share(steps, split.stage, core) / busy, register_tile_draws - 1)) return true;
   }
   split = before;
   return false;

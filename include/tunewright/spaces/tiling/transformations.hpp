@@ -178,7 +178,8 @@ TUNEWRIGHT_INLINE std::optional<PanelAxis> panel_axis(const program::Operator& o
 TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                                              const std::vector<program::IndexExpr>& access, const Target& target) {
   const auto rank = static_cast<IterId>(s.state().stages[copy].op->rank());
-  const std::int64_t lanes = decisions::lanes(target);
+  const std::size_t element = program::size_in_bytes(s.state().stages[copy].op->type);
+  const std::int64_t lanes = decisions::CoreLimits(target, element).lanes;
   const std::optional<PanelAxis> along = panel_axis(*s.state().stages[id].op, access);
   if (!along) {
     s.vectorize(copy, s.split(copy, rank - 1, {lanes})[1]);

@@ -94,14 +94,14 @@ TUNEWRIGHT_INLINE Answer AddTransposedCacheWrite::meets(const Derivation& d, Ten
     if (state.stages[reads.tensor].op->type != program::ScalarType::Float32) return Answer::Skip;
   const TensorId reader = elementwise_reader(state, id);
   if (reader != id && !state.stages[reader].is_untouched()) return Answer::Skip;
-  return vectorized_instead(state, id, decisions::lanes(target)) ? Answer::Apply : Answer::Skip;
+  return vectorized_instead(state, id, decisions::CoreLimits(target).lanes) ? Answer::Apply : Answer::Skip;
 }
 
 TUNEWRIGHT_INLINE void AddTransposedCacheWrite::apply(Derivation d, TensorId id, const Target& target,
                                                       std::vector<Derivation>& out) const {
   ScheduleBuilder& s = d.builder;
   const bool has_reader = elementwise_reader(s.state(), id) != id;
-  const IterId vectorized = *vectorized_instead(s.state(), id, decisions::lanes(target));
+  const IterId vectorized = *vectorized_instead(s.state(), id, decisions::CoreLimits(target).lanes);
   std::vector<IterId> axes;
   for (IterId axis = 0; axis < s.state().stages[id].op->rank(); ++axis)
     if (axis != vectorized) axes.push_back(axis);
