@@ -29,10 +29,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +49,7 @@
 #include "study/seconds_of.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/make_folder.hpp"
+#include "tunewright/core/observer.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/graph.hpp"
@@ -69,7 +72,8 @@ constexpr const char* usage = R"(usage: bench_end_to_end [options] [Google Bench
 Tunes whole networks and runs them.
 
   --journals=DIR    what is measured goes to DIR/<network>.jsonl, and a search goes on from there
-  --minutes=N       of searching for each network (15); 0: nothing beyond the journals or, without, a trial a task
+  --minutes=N       of searching for each network (15); 0: nothing beyond the journals, which then know every task;
+                    without journals a trial a task
   --trials=N        candidates measured for each task, at most (no limit)
   --evict=WHAT      what leaves the caches before each timed call: nothing, constants or everything (constants)
   --candidates=N    schedules of each task, the fastest, of which the fastest inside the network is chosen (8)
@@ -104,6 +108,19 @@ struct Tuned {
   Seconds choosing;
 };
 
+/// Observer that refuses a journal without a program that runs of some task.
+struct KnowsAllTasks {
+  std::string journal;
+
+  void on_start(const RunStatus& status) const {
+    if (status.network->without_valid == 0) return;
+    throw std::runtime_error("'" + journal + "' has no program that runs for " +
+                             std::to_string(status.network->without_valid) + " of " +
+                             std::to_string(status.network->tasks) +
+                             " tasks; give what it was searched with, such as --threads, or --minutes to search on");
+  }
+};
+
 Tuned tune(const networks::Network& network, const Options& options) {
   const Target target = host_target().with_threads(options.threads);
   const networks::Partition partition = networks::partition(network, target);
@@ -118,8 +135,15 @@ Tuned tune(const networks::Network& network, const Options& options) {
     budget.trials = partition.tasks.size();  // what a journal has, or a trial a task
   const auto run = [&] {
     if (options.journals.empty()) return tuner.run(partition.tasks, budget, Progress{});
+    const std::string path = options.journals + "/" + network.name + ".jsonl";
+    const bool only_recalls = options.minutes == 0;
+    if (only_recalls && !std::filesystem::exists(path))
+      throw std::runtime_error("there is no '" + path +
+                               "' to take a network from; name its folder by --journals=DIR, or give --minutes to "
+                               "search");
     make_folder(options.journals);
-    data::Journal journal{{.path = options.journals + "/" + network.name + ".jsonl", .many_tasks = true}};
+    data::Journal journal{{.path = path, .many_tasks = true}};
+    if (only_recalls) return tuner.run(partition.tasks, budget, journal, KnowsAllTasks{path}, Progress{});
     return tuner.run(partition.tasks, budget, journal, Progress{});
   }();
   std::vector<std::vector<schedule::Schedule>> candidates;
@@ -267,6 +291,7 @@ Options take_options(int& argc, char** argv, std::string& filter) {
       argv[kept++] = argv[i];
   }
   argc = kept;
+  bench::check_cores(options.threads, host_target());
   return options;
 }
 

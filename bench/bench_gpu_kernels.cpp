@@ -6,8 +6,9 @@
 // seconds for all kernels each gets its share of what is left, but 15 at least; with less left, none is begun.
 //
 // A finished kernel is a line of the results at once: seconds, gflops, ratio (library time / ours, above 1 is faster),
-// trials, failed ones by fault, trials_per_s. Kernels that the results already hold with as many trials and a ratio are
-// not run again, so a run that was stopped goes on when it is started again; those that lack only the ratio come last.
+// trials, failed ones by fault, trials_per_s. Kernels that the results already hold with a ratio and as many trials, or
+// as long a search by --seconds_per_kernel, are not run again, so a run that was stopped goes on when it is started
+// again; those that lack only the ratio come last.
 // What was measured, and for how long, is counted over all runs. The summary is the whole: geometric means of the
 // ratios by operator, trials per second, what failed.
 //
@@ -30,6 +31,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -39,6 +41,7 @@
 #include "gpu_library_kernels.hpp"
 #include "shapes.hpp"
 #include "tunewright/core/progress.hpp"
+#include "tunewright/core/write_file.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/nvrtc.hpp"
@@ -187,10 +190,17 @@ std::vector<Case> chosen_cases(const Options& options) {
   return chosen;
 }
 
+constexpr const char* remedy = "create the folder, or name another file";
+
+/// A line's seconds of `--seconds_per_kernel` where these ended a search, and not the share of `--seconds`.
+constexpr const char* own_limit = "seconds_per_kernel";
+
 /// Lines of earlier runs and of this one, the last of each kernel.
 class Results {
  public:
+  /// Throws `std::runtime_error` for a file that cannot be written.
   Results(std::string path, std::string identity) : path_(std::move(path)), identity_(std::move(identity)) {
+    append("");
     std::ifstream file(path_);
     for (std::string line; std::getline(file, line);) {
       // A line cut short by the end of its writer is none.
@@ -199,11 +209,13 @@ class Results {
     }
   }
 
-  /// Whether so many trials have been made.
-  [[nodiscard]] bool tuned(const Case& c, std::size_t trials) const {
+  /// Whether so many trials have been made, or as many as fit into `--seconds_per_kernel`.
+  [[nodiscard]] bool tuned(const Case& c, const bench::TuningOptions& wanted) const {
     const Json* line = of(c.name);
-    return line != nullptr && !line->contains("error") && line->value("wanted_trials", std::size_t{0}) >= trials &&
-           line->value("stopped", "") != tunewright::name(Stop::Time);
+    if (line == nullptr || line->contains("error") || line->value("wanted_trials", std::size_t{0}) < wanted.trials)
+      return false;
+    if (line->value("stopped", "") != tunewright::name(Stop::Time)) return true;
+    return wanted.seconds_per_kernel && line->value(own_limit, 0.0) >= wanted.seconds_per_kernel->count();
   }
   /// Whether there is a ratio, or no library to compare with. Libraries that were absent may be there in a later run.
   [[nodiscard]] bool compared(const Case& c) const {
@@ -225,11 +237,7 @@ class Results {
     }
     line["identity"] = identity_;
     std::cout << line.dump() << std::endl;
-    if (!path_.empty()) {
-      std::ofstream file(path_, std::ios::app);
-      file << line.dump() << std::endl;
-      if (!file) throw std::runtime_error("cannot write '" + path_ + "'; create the folder, or name another file");
-    }
+    append(line.dump() + '\n');
     lines_[name] = std::move(line);
   }
   [[nodiscard]] const Json* of(const std::string& name) const {
@@ -238,6 +246,13 @@ class Results {
   }
 
  private:
+  void append(std::string_view text) const {
+    if (path_.empty()) return;
+    std::ofstream file(path_, std::ios::app);
+    file << text << std::flush;
+    if (!file) throw std::runtime_error("cannot write '" + path_ + "'; " + remedy);
+  }
+
   std::string path_, identity_;
   std::map<std::string, Json> lines_;
 };
@@ -382,6 +397,8 @@ Json tuned_and_compared(const Case& c, const Options& options, double seconds, A
     line["trials"] = run.status.trials;
     line["measured"] = measured;
     line["stopped"] = name(run.stop);
+    const double own_seconds = options.tuning.seconds_per_kernel.value_or(Budget{}.time).count();
+    if (run.stop == Stop::Time && own_seconds <= seconds) line[own_limit] = own_seconds;
     Json faults = Json::object();
     for (std::size_t f = 0; f < run.status.faults.size(); ++f) {
       if (run.status.faults[f] != 0) faults[std::string(fault_names[f])] = run.status.faults[f];
@@ -411,7 +428,7 @@ ExitStatus run_all(AnyTuner& tuner, const Options& options) {
   const auto untrained = tuner.parts().model;
   std::vector<const Case*> open, only_compared;
   for (const Case& c : cases) {
-    if (!results.tuned(c, options.tuning.trials))
+    if (!results.tuned(c, options.tuning))
       open.push_back(&c);
     else if (!results.compared(c))
       only_compared.push_back(&c);
@@ -422,9 +439,11 @@ ExitStatus run_all(AnyTuner& tuner, const Options& options) {
             << measurer.identity() << std::endl;
   const auto write_summary = [&] {
     Json summary = summary_of(results, cases);
-    if (!options.summary.empty()) std::ofstream(options.summary) << summary.dump(2) << '\n';
+    if (!options.summary.empty())
+      write_file(options.summary, remedy, [&](std::ostream& out) { out << summary.dump(2) << '\n'; });
     return summary;
   };
+  write_summary();  // which tells before the first kernel that the file cannot be written
   for (std::size_t i = 0; i < open.size(); ++i) {
     const double left = options.seconds - std::chrono::duration<double>(Clock::now() - start).count();
     constexpr double comparison_s = 5;  // about what it takes, and the task's data with it
@@ -438,7 +457,7 @@ ExitStatus run_all(AnyTuner& tuner, const Options& options) {
     tuner.parts().training = {};
     tuner.parts().model = untrained;
     Json line = tuned_and_compared(*open[i], options, share, tuner, device);
-    if (line.value("stopped", "") == name(Stop::Time)) time_ran_out = true;
+    if (line.value("stopped", "") == name(Stop::Time) && !line.contains(own_limit)) time_ran_out = true;
     results.add(std::move(line));
     write_summary();  // in case the rest is cut short
   }

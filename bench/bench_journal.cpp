@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "parse_number.hpp"
+#include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/journal_index.hpp"
@@ -129,7 +130,7 @@ bool measured(const char* name, const Step& step) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   if (bench::printed_usage(argc, argv, usage)) return 0;
   std::uint64_t count = 1'000'000, tasks = 2000;
   std::string folder = fs::temp_directory_path().string();
@@ -148,7 +149,7 @@ int main(int argc, char** argv) {
   if (count / batch < tasks)
     return std::fprintf(stderr, "bench_journal: give %zu records a task or more\n", std::size_t{batch}), 2;
   const std::string base = folder + "/bench-journal-" + std::to_string(::getpid());
-  fs::create_directory(base);
+  make_folder(base, "name one that you may write by --folder=DIR");
   const std::string whole = base + "/whole.jsonl", first = base + "/shard-1.jsonl", second = base + "/shard-2.jsonl",
                     merged = base + "/merged.jsonl";
   const Records records(tasks);
@@ -195,4 +196,7 @@ int main(int argc, char** argv) {
           });
   fs::remove_all(base);
   return works ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "bench_journal: %s\n", error.what());
+  return 1;
 }

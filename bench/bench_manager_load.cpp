@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
     if (option == "--workers=")
       workers = bench::parse_number(value, "workers", 1);
     else if (option == "--results=")
-      results = bench::parse_number(value, "results", 0);
+      results = bench::parse_number(value, "results", 1);
     else if (option == "--ahead=")
       ahead = bench::parse_number(value, "ahead", 0);
     else if (option == "--journal=")

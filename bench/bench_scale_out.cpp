@@ -4,7 +4,8 @@
 //
 // A random search over a product of matrices on one thread, whose programs take milliseconds to a tenth of a second.
 // Prints trials, seconds from the second batch on, their ratio, and how many failed. --verify says how many records are
-// lost (witnessed, and not in the journal) and repeated (twice in either), and ends with status 1 where there are any.
+// lost (witnessed, and not in the journal) and repeated (twice in either), and ends with status 1 where there are any,
+// or where nothing was witnessed.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -42,12 +43,14 @@ usage: bench_scale_out --verify --journal=FILE --witness=FILE
 
 Tells how many trials a second are measured over the ranks of an MPI program.
 
-  --trials=N      candidates measured (480)
+  --trials=N      candidates measured, more than the batch of 96 that is not timed (480)
   --size=N        rows and columns of the matrices (768)
   --journal=FILE  what is measured goes there
   --witness=FILE  the key of each outcome goes there, after the journal has it
   --verify        only says how many records of these files are lost or repeated
 )";
+
+constexpr std::size_t batch = 96;
 
 struct Options {
   std::size_t trials = 480;
@@ -80,6 +83,8 @@ struct Witness {
 };
 
 int verify(const Options& options) {
+  if (options.journal.empty() || options.witness.empty())
+    throw std::invalid_argument("--verify compares two files; name them by --journal=FILE and --witness=FILE");
   std::map<std::uint64_t, int> recorded, witnessed;
   const data::JournalContents contents = data::read_journal(options.journal);
   std::size_t unknown = 0;
@@ -89,7 +94,7 @@ int verify(const Options& options) {
     if (failure != nullptr && failure->fault == Fault::Unknown) ++unknown;
   }
   std::ifstream in(options.witness);
-  std::string last;
+  if (!in) throw std::runtime_error("cannot read the witness '" + options.witness + "'; name one that a search left");
   for (std::string line; std::getline(in, line);) {
     if (line.size() == 16) ++witnessed[from_hex(line, "a line of --witness")];
   }
@@ -101,7 +106,7 @@ int verify(const Options& options) {
   for (const auto& [key, times] : recorded) repeated += times > 1 ? 1U : 0U;
   std::printf("%zu records, %zu witnessed, %zu bad lines, %zu lost, %zu repeated, %zu unknown\n",
               contents.records.size(), witnessed.size(), contents.bad.size(), lost, repeated, unknown);
-  return lost == 0 && repeated == 0 && !recorded.empty() ? 0 : 1;
+  return lost == 0 && repeated == 0 && !recorded.empty() && !witnessed.empty() ? 0 : 1;
 }
 
 int tune(measurers::mpi::World& world, const Options& options) {
@@ -114,15 +119,23 @@ int tune(measurers::mpi::World& world, const Options& options) {
       measurer.target().with_threads(1));
   Tuner<Recipe> tuner{{.measurer = measurer, .seed = 1}};
   Witness witness;
-  if (!options.witness.empty()) witness.fd = ::open(options.witness.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-  const Budget budget{.trials = options.trials, .batch = 96};
+  if (!options.witness.empty()) {
+    witness.fd = ::open(options.witness.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (witness.fd < 0)
+      throw std::runtime_error("cannot write the witness '" + options.witness + "'; name a file that you may write");
+  }
+  const Budget budget{.trials = options.trials, .batch = batch};
   if (options.journal.empty()) {
     tuner.run(task, budget, witness);
   } else {
     data::Journal journal({.path = options.journal});
     tuner.run(task, budget, journal, witness);
   }
-  if (!witness.begin) return 0;
+  if (!witness.begin) {
+    throw std::runtime_error(
+        "nothing was timed: " + std::to_string(witness.records) +
+        " candidates were measured, of one batch at most; give more --trials than the journal has, or a larger --size");
+  }
   const double seconds = std::chrono::duration<double>(Clock::now() - *witness.begin).count();
   std::printf("workers %d trials %zu seconds %.2f trials_per_second %.2f failed %zu unknown %zu handed_on %zu\n",
               world.size() - 1, witness.counted, seconds, static_cast<double>(witness.counted) / seconds,
@@ -140,7 +153,7 @@ int main(int argc, char** argv) {
     if (option == "--verify")
       options.verify = true;
     else if (option == "--trials=")
-      options.trials = bench::parse_number(value, "trials", 1);
+      options.trials = bench::parse_number(value, "trials", batch + 1);
     else if (option == "--size=")
       options.size = static_cast<std::int64_t>(bench::parse_number(value, "size", 1, 1U << 20));
     else if (option == "--journal=")

@@ -127,14 +127,18 @@ std::vector<Target> targets_of(const Options& options) {
   if (machines.empty())
     for (const Isa isa : all_isas)
       if (isa != Isa::Sse42 && contains(host.isa, isa)) machines.push_back(host.with_isa(isa));
+  for (const unsigned count : options.threads) bench::check_cores(count, host);
   const std::vector<unsigned> threads = !options.threads.empty() ? options.threads : std::vector{1U, host.threads};
   for (const Target& machine : machines)
     for (const unsigned count : threads) add(machine.with_threads(count));
   return targets;
 }
 
+/// How many programs of a task are drawn at random.
+std::size_t drawn_by(const Options& options) { return (options.programs + 1) / 2; }
+
 /// Measures what is missing of a task; false when it was stopped.
-bool collect(const bench::CollectedTask& one, const Options& options, OrcJit& measurer, Interrupt& interrupt) {
+bool collect(bench::CollectedTask& one, const Options& options, OrcJit& measurer, Interrupt& interrupt) {
   const Task& task = one.task;
   const bench::CollectedFiles files(options.out, task);
   make_folder(files.measured.parent_path());
@@ -142,11 +146,13 @@ bool collect(const bench::CollectedTask& one, const Options& options, OrcJit& me
   const auto search = [&]<class Recipe>(std::size_t programs) {
     Parts<Recipe> parts{.seed = options.seed};
     parts.measurer = measurer;
-    return Tuner<Recipe>(std::move(parts)).run(task, {.trials = programs}, journal, interrupt).stop != Stop::Requested;
+    return Tuner<Recipe>(std::move(parts)).run(task, {.trials = programs}, journal, interrupt);
   };
-  if (!search.template operator()<recipes::Random<Space, OrcJit>>((options.programs + 1) / 2) ||
-      !search.template operator()<recipes::AnsorQuick<Space, OrcJit>>(options.programs))
-    return false;
+  const auto drawn = search.template operator()<recipes::Random<Space, OrcJit>>(drawn_by(options));
+  if (drawn.stop == Stop::Requested) return false;
+  one.drawn = std::min(one.drawn, drawn.status.trials);  // a small space has fewer
+  const auto evolved = search.template operator()<recipes::AnsorQuick<Space, OrcJit>>(options.programs);
+  if (evolved.stop == Stop::Requested) return false;
 
   const Rng rng = Rng(options.seed).split(stable_hash(task));
   const Space space;
@@ -184,15 +190,22 @@ int main(int argc, char** argv) try {
   for (const Target& target : targets) {
     std::vector<bench::CollectedTask> own = bench::tasks_of(networks, std::span(&target, 1));
     if (own.size() > options.tasks) own.resize(options.tasks);
+    for (bench::CollectedTask& task : own) task.drawn = drawn_by(options);
     tasks.insert(tasks.end(), own.begin(), own.end());
   }
 
   make_folder(options.out);
   Interrupt interrupt;
-  for (std::size_t t = options.shard - 1; t < tasks.size(); t += options.shards) {
-    std::cerr << '\r' << t + 1 << " of " << tasks.size() << ": " << tasks[t].task.name << " on "
-              << bench::folder_name(tasks[t].task.target) << "\033[K" << std::flush;
-    if (!collect(tasks[t], options, measurer, interrupt)) break;
+  try {
+    for (std::size_t t = options.shard - 1; t < tasks.size(); t += options.shards) {
+      std::cerr << '\r' << t + 1 << " of " << tasks.size() << ": " << tasks[t].task.name << " on "
+                << bench::folder_name(tasks[t].task.target) << "\033[K" << std::flush;
+      if (!collect(tasks[t], options, measurer, interrupt)) break;
+    }
+  } catch (...) {
+    std::cerr << '\n';
+    bench::write_index(options.out, tasks);  // readers need it, and the other tasks may be all that they want
+    throw;
   }
   std::cerr << '\n';
   std::cout << bench::summary(bench::write_index(options.out, tasks));

@@ -45,6 +45,7 @@ namespace tunewright::bench {
 struct CollectedTask {
   Task task;
   Occurrences networks;
+  std::size_t drawn = IndexedJournal{}.drawn;  ///< of its programs, the first ones: drawn at random
 };
 
 /// The tasks of `networks` on each of `targets`, each once, by target and in the order in which networks need them.
@@ -59,7 +60,7 @@ inline std::vector<CollectedTask> tasks_of(std::span<const networks::Network> ne
     for (const networks::Network& network : networks) {
       for (const WeightedTask& part : networks::partition(network, target).tasks) {
         const auto [at, is_new] = place.try_emplace(stable_hash(part.task), tasks.size());
-        if (is_new) tasks.push_back({part.task, {}});
+        if (is_new) tasks.push_back({.task = part.task, .networks = {}});
         tasks[at->second].networks[network.name] += part.weight;
       }
     }
@@ -160,6 +161,7 @@ inline std::string to_line(const IndexEntry& entry) {
   line += ", \"networks\": ";
   json::write_object(line, entry.task.networks);
   add("programs", entry.programs);
+  add("drawn", entry.task.drawn);
   line += ", \"faults\": {";
   for (const auto& [fault, count] : entry.faults) {
     if (!line.ends_with('{')) line += ", ";
@@ -179,15 +181,16 @@ inline std::string to_line(const IndexEntry& entry) {
 
 /// Writes a line of index.jsonl for each of `tasks` that something was measured of, and returns these. Lines of other
 /// tasks, which were collected before, are kept, and so are networks that a task was collected for before, and that
-/// none of `tasks` is of.
+/// none of `tasks` is of. Of random programs the least number that a run had is kept: what a later one draws stands
+/// behind what a search found.
 inline std::vector<IndexEntry> write_index(const std::filesystem::path& folder, std::span<const CollectedTask> tasks) {
   const std::filesystem::path written = folder / "index.jsonl";
   std::vector<std::string> before;
-  std::map<std::string, Occurrences> networks_before;  // of the journals
+  std::map<std::string, IndexedJournal> journals_before;
   std::ifstream old_file(written);
   for (std::string line; std::getline(old_file, line); before.push_back(line)) {
     const std::optional<IndexedJournal> journal = indexed_journal_if_any(line);
-    if (journal) networks_before[journal->file] = journal->networks;
+    if (journal) journals_before[journal->file] = *journal;
   }
   std::set<std::string> networks_now;
   for (const CollectedTask& task : tasks)
@@ -200,8 +203,11 @@ inline std::vector<IndexEntry> write_index(const std::filesystem::path& folder, 
   for (const CollectedTask& task : tasks) {
     IndexEntry entry = index_entry(folder, task);
     if (entry.programs == 0) continue;
-    for (const auto& [network, times] : networks_before[entry.file])
-      if (!networks_now.contains(network)) entry.task.networks.emplace(network, times);
+    if (const auto known = journals_before.find(entry.file); known != journals_before.end()) {
+      for (const auto& [network, times] : known->second.networks)
+        if (!networks_now.contains(network)) entry.task.networks.emplace(network, times);
+      entry.task.drawn = std::min(entry.task.drawn, known->second.drawn);
+    }
     const std::string line = to_line(entry);
     fresh.insert(name_in(line));
     text += line;

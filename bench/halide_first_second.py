@@ -34,14 +34,14 @@ import sys
 import tempfile
 import time
 
-from our_side import checked
+from our_side import checked, usual_threads
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bench", required=True, help="the program bench_cpu_kernels")
     parser.add_argument("--isa", default="native", choices=["native", "avx2", "sse4.2"])
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=int, default=usual_threads())
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--kernels", default=",".join(KERNELS), help="names of the suite, separated by commas")
@@ -184,6 +184,7 @@ def searched(given, name, seed):
         out = pathlib.Path(folder) / "result.json"
         command = [
             given.bench, f"--isa={given.isa}", f"--threads={given.threads}", f"--seconds_per_kernel={given.seconds}",
+            "--trials=1000000000",  # time alone ends the search
             f"--seed={seed}", f"--benchmark_filter=^{name}/", f"--benchmark_out={out}", "--benchmark_out_format=json"
         ]
         run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

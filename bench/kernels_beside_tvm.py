@@ -36,7 +36,7 @@ import tempfile
 import time
 import traceback
 
-from our_side import Served, checked, quartiles
+from our_side import Served, checked, quartiles, usual_threads
 
 
 def arguments():
@@ -46,7 +46,7 @@ def arguments():
     parser.add_argument("--trials", type=int, default=512, help="TVM's")
     parser.add_argument("--our_trials", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=int, default=usual_threads())
     parser.add_argument("--seed", type=int, default=1, help="of both searches")
     parser.add_argument("--timeout", type=int, default=30, help="seconds in which TVM compiles or runs a candidate")
     parser.add_argument("--out", default="")

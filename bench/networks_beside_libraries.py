@@ -14,10 +14,10 @@ network with the counters of its search, and one for each network and library:
 
     <network> <library> <version> ours_ms=… theirs_ms=… ratio=<theirs / ours, median of the turns> [quartiles]
 
-onnxruntime runs as it is by default, and once more with threads pinned as ours are. Latencies are medians. A ratio above
-1 means that ours is faster. Sizes: images of 224x224, 128 tokens for BERT, one token after 128 others for GPT-2, with its
-caches as inputs and outputs on both sides. An inference is a whole call, with inputs copied in, words looked up and
-outputs copied out, on both sides.
+onnxruntime runs as it is by default, and once more with threads pinned as ours are, each to a core of its own.
+Latencies are medians. A ratio above 1 means that ours is faster. Sizes: images of 224x224, 128 tokens for BERT, one
+token after 128 others for GPT-2, with its caches as inputs and outputs on both sides. An inference is a whole call, with
+inputs copied in, words looked up and outputs copied out, on both sides.
 
 Needs torch, torchvision, onnx and onnxruntime; openvino where it is to be compared, too.
 """
@@ -29,7 +29,7 @@ import sys
 import tempfile
 import time
 
-from our_side import Served, checked, quartiles, turn_of
+from our_side import Served, checked, one_per_core, quartiles, turn_of, usual_threads
 
 try:
     import numpy as np
@@ -133,13 +133,13 @@ def model_of(network):
 
 def libraries(path, inputs, threads):
     """(name, version, function that runs the file once)."""
-    processors = sorted(os.sched_getaffinity(0))
+    allowed, cores = os.sched_getaffinity(0), one_per_core()
 
     def run_by_onnxruntime(pinned):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         if pinned:  # as ours are; it counts processors from 1, and the caller is one of its threads
-            helpers = ";".join(str(processor + 1) for processor in processors[1:threads])
+            helpers = ";".join(str(processor + 1) for processor in cores[1:threads])
             options.add_session_config_entry("session.intra_op_thread_affinities", helpers)
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         feeds = {given.name: value.numpy() for given, value in zip(session.get_inputs(), inputs)}
@@ -148,9 +148,9 @@ def libraries(path, inputs, threads):
     yield "onnxruntime", onnxruntime.__version__, run_by_onnxruntime(False)
     if threads > 1:
         run = run_by_onnxruntime(True)
-        os.sched_setaffinity(0, processors[:1])
+        os.sched_setaffinity(0, cores[:1])
         yield "onnxruntime_pinned", onnxruntime.__version__, run
-        os.sched_setaffinity(0, processors)
+        os.sched_setaffinity(0, allowed)
     try:
         import openvino
     except ImportError:
@@ -203,7 +203,7 @@ def main():
     parser.add_argument("--evict", default="")
     parser.add_argument("--journals", default="")
     parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=int, default=usual_threads())
     options = checked(parser, "bench_end_to_end", ["rounds", "threads"], "networks", NETWORKS)
     for network in options.networks:
         compare(network, options)

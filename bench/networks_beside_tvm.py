@@ -35,7 +35,7 @@ import time
 
 from kernels_beside_tvm import Tally, compare_all, measuring, ms, sides, tvm
 from networks_beside_libraries import model_of, np, onnxruntime, torch
-from our_side import Served, checked, turn_of
+from our_side import Served, checked, turn_of, usual_threads
 
 import onnx
 from tvm import relax
@@ -52,7 +52,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--layout", default="NHWC", choices=["NHWC", "NCHW"], help="of TVM's convolutions")
     parser.add_argument("--minutes", type=int, default=15, help="at most, for our search")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=int, default=usual_threads())
     parser.add_argument("--seed", type=int, default=1, help="of TVM's search")
     parser.add_argument("--timeout", type=int, default=30, help="seconds in which TVM compiles or runs a candidate")
     parser.add_argument("--out", default="")

@@ -17,11 +17,10 @@ A ratio above 1 means that the second way found the faster network.
 """
 
 import argparse
-import os
 import shlex
 import statistics
 
-from our_side import Served, checked, quartiles, turn_of
+from our_side import Served, checked, quartiles, turn_of, usual_threads
 
 known_networks = ("resnet50", "mobilenet_v2", "bert_base", "gpt2_decode")
 
@@ -36,7 +35,7 @@ def arguments():
     parser.add_argument("--minutes", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=int, default=usual_threads())
     return checked(parser, "bench_end_to_end", ("seeds", "rounds", "threads"), "networks", known_networks)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs that compare ours with others share: arguments that are checked, our side when it takes turns, and
-quartiles of ratios."""
+"""What the programs that compare ours with others share: cores, arguments that are checked, our side when it takes
+turns, and quartiles of ratios."""
 
 import contextlib
 import os
@@ -24,6 +24,44 @@ def checked(parser, target, positive, several, known):
     if not os.access(given.bench, os.X_OK):
         parser.error(f"'{given.bench}' is no program; build the target {target} and give its path to --bench")
     return given
+
+
+def text_of(path):
+    """What a system file says; empty if there is none."""
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def processors_in(text):
+    """The processors of a list such as 0-2,8."""
+    for part in text.strip().split(",") if text.strip() else ():
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def one_per_core():
+    """Where our programs keep their threads: of each core the first processor that this one may use."""
+    chosen, taken = [], set()
+    for processor in sorted(os.sched_getaffinity(0)):
+        if processor not in taken:
+            chosen.append(processor)
+            siblings = text_of(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
+            taken.update(processors_in(siblings))
+    return chosen
+
+
+def usual_threads():
+    """How many threads our kernels have unless they are told: one a core, as far as the control group grants them."""
+    quota, period = (text_of("/sys/fs/cgroup/cpu.max").split() + ["max", ""])[:2]
+    if not quota.isdigit():
+        quota, period = (text_of(f"/sys/fs/cgroup/cpu/cpu.cfs_{what}_us").strip() for what in ("quota", "period"))
+    cores = len(one_per_core())
+    if quota.isdigit() and period.isdigit() and int(period) > 0:  # without a limit it says max, or -1
+        return min(cores, max(1, int(quota) // int(period)))
+    return cores
 
 
 def quartiles(values):

@@ -104,14 +104,19 @@ inline TuningOptions take_tuning_options(int& argc, char** argv, std::span<const
   return options;
 }
 
+/// Throws `std::invalid_argument` for more threads than the host has cores.
+inline void check_cores(unsigned threads, const Target& host) {
+  if (threads > host.threads) {
+    throw std::invalid_argument(std::to_string(threads) + " threads were asked for and there are " +
+                                std::to_string(host.threads) + " cores: threads that take turns are not timed");
+  }
+}
+
 /// `host` as far as the options go. Throws `std::invalid_argument` for instructions or cores that it lacks.
 [[nodiscard]] inline Target chosen_target(const TuningOptions& options, const Target& host) {
   Target target = held_to(host, options.instructions);
   if (options.threads) target = target.with_threads(*options.threads);
-  if (target.threads > host.threads) {
-    throw std::invalid_argument(std::to_string(target.threads) + " threads were asked for and there are " +
-                                std::to_string(host.threads) + " cores: threads that take turns are not timed");
-  }
+  check_cores(target.threads, host);
   return target;
 }
 

@@ -3,7 +3,7 @@
 """Our trees and networks beside XGBoost, LightGBM and PyTorch on a CPU: time and accuracy on the same rows, in one run.
 
     python3 learners_beside_libraries.py --learners=PROGRAM [--threads=1,2] [--turns=7] [--data=DIR] [--seed=7]
-                                         [--trees=A,B] [--networks=A,B] [--programs=512,1024,8192] [--epochs=2]
+                                         [--trees=A,B] [--networks=A,B] [--programs=1024,8192] [--epochs=2]
 
 PROGRAM is bench/study/learners of a release build. It makes the rows, which all sides read, and fits ours. The sides
 take turns, so that whatever else the machine does meets all of them. A table goes to the standard output: for each side
@@ -316,8 +316,14 @@ def names_of(known):
     return parse
 
 
+def positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' was given; give a positive whole number")
+    return int(text)
+
+
 def numbers(text):
-    return [int(number) for number in text.split(",")]
+    return [positive(number) for number in text.split(",")]
 
 
 def main():
@@ -326,11 +332,11 @@ def main():
     parser.add_argument("--data", help="folder that has roller-tvm-logs/")
     parser.add_argument("--seed", type=int, default=7, help="of the rows and of what is held out")
     parser.add_argument("--threads", type=numbers, default=[1, 2])
-    parser.add_argument("--turns", type=int, default=7, help="after one that warms up")
+    parser.add_argument("--turns", type=positive, default=7, help="after one that warms up")
     parser.add_argument("--trees", type=names_of(TREES), default=list(TREES), help="these; none if empty")
     parser.add_argument("--networks", type=names_of(NETWORKS), default=list(NETWORKS), help="these; none if empty")
     parser.add_argument("--programs", type=numbers, default=[1024, 8192], help="that trees learn from")
-    parser.add_argument("--epochs", type=int, default=2, help="of networks")
+    parser.add_argument("--epochs", type=positive, default=2, help="of networks")
     parser.add_argument("--lightgbm_rows", choices=["auto", "row", "col"], default="auto")
     arguments = parser.parse_args()
     if arguments.data and "one_row" in arguments.trees:

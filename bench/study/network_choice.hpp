@@ -66,20 +66,22 @@ struct ScoredTask {
   double occurrences = 1;
   std::vector<float> score{};       // [P], larger is better
   std::vector<double> latency_s{};  // [P], infinite for a failure
+  std::size_t drawn = 0;            // of these, the first ones: drawn at random, no search had a part in them
 };
+
+/// Which programs of a task are chosen from.
+enum class Among : std::uint8_t { All, Drawn };
 
 /// Latency of a network of which each task runs the fastest of the `k` programs that score highest, over that of the
 /// network with the fastest known programs:
 ///
 ///   sum over tasks of occurrences * min over top k of latency  /  sum of occurrences * min of latency
 ///
-/// Chosen are the first `candidates` programs of each task; the fastest known may be any. A task whose choice fails
-/// entirely counts with its slowest program, and one without any that works is left out. Equal scores are ordered by
-/// position. Throws `std::invalid_argument` for `k` or `candidates` of 0 and if no task is left.
-inline double relative_latency(std::span<const ScoredTask> tasks, std::size_t k,
-                               std::size_t candidates = std::numeric_limits<std::size_t>::max()) {
-  if (k == 0 || candidates == 0)
-    throw std::invalid_argument("relative_latency: 0 programs a task were asked for; choose at least one of one");
+/// Chosen are programs that `among` tells; the fastest known may be any. A task whose choice fails entirely, or that
+/// has nothing to choose from, counts with its slowest program, and one without any that works is left out. Equal
+/// scores are ordered by position. Throws `std::invalid_argument` for `k` of 0 and if no task is left.
+inline double relative_latency(std::span<const ScoredTask> tasks, std::size_t k, Among among = Among::All) {
+  if (k == 0) throw std::invalid_argument("relative_latency: 0 programs a task were asked for; choose at least one");
   double chosen_s = 0, best_s = 0;
   for (const ScoredTask& task : tasks) {
     double best = std::numeric_limits<double>::infinity(), slowest = 0;
@@ -89,7 +91,7 @@ inline double relative_latency(std::span<const ScoredTask> tasks, std::size_t k,
       slowest = std::max(slowest, latency);
     }
     if (slowest == 0) continue;
-    const std::size_t n = std::min(candidates, task.score.size());
+    const std::size_t n = among == Among::Drawn ? std::min(task.drawn, task.score.size()) : task.score.size();
     double chosen = std::numeric_limits<double>::infinity();
     for (const std::size_t i : first_in_order(positions(n), std::min(k, n), [&](std::size_t a, std::size_t b) {
            return task.score[a] != task.score[b] ? task.score[a] > task.score[b] : a < b;

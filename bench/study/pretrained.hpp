@@ -13,6 +13,7 @@
 
 #include "operators.hpp"
 #include "schedule_recipes.hpp"
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/make_folder.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/core/progress.hpp"
@@ -89,10 +90,12 @@ class Pretrained {
     return models::load_model(file, parts.featurizer, untrained);
   }
 
-  /// The end of a file's name. Each number of programs and each seed has files of its own: a model taught fewer, or by
-  /// another seed, would learn from all that are in one.
+  /// The end of a file's name. Each number of programs, each seed and each target that is searched has files of its
+  /// own: a model taught fewer, or by another seed, would learn from all that are in one, and one taught for the search
+  /// of another target may know this one.
   [[nodiscard]] std::string ending(std::uint64_t seed, const char* type) const {
-    return "." + std::to_string(programs_each_) + ".seed" + std::to_string(seed) + type;
+    return "." + to_hex(stable_hash(host_)) + "." + std::to_string(programs_each_) + ".seed" + std::to_string(seed) +
+           type;
   }
 
   /// Other targets of this machine than the one that is searched for.
@@ -108,7 +111,9 @@ class Pretrained {
       }
     }
     if (all.empty())
-      throw std::invalid_argument("this machine has no other target to learn from; search for another, --threads=2");
+      throw std::invalid_argument("a machine with one core and " + std::string(name(host_.isa)) +
+                                  " has no other target to learn from; let the study have more cores, or choose by "
+                                  "--recipes=A,B only recipes that begin without a trained model");
     return all;
   }
 

@@ -83,9 +83,9 @@ void append_logs(RecordedPrograms& to, const std::filesystem::path& root, const 
   }
 }
 
-// The networks of a task, by the name that its journal has in a collection.
-const bench::Occurrences& networks_of(const Task& task, const std::filesystem::path& folder,
-                                      const std::map<std::string, bench::Occurrences>& index) {
+// What the index of a collection tells of a task's journal.
+const bench::IndexedJournal& journal_of(const Task& task, const std::filesystem::path& folder,
+                                        const std::map<std::string, bench::IndexedJournal>& index) {
   const std::string file = bench::CollectedFiles(folder, task).measured.lexically_relative(folder).string();
   const auto known = index.find(file);
   if (known == index.end()) {
@@ -97,8 +97,8 @@ const bench::Occurrences& networks_of(const Task& task, const std::filesystem::p
 
 RecordedPrograms collected_programs(const std::filesystem::path& folder, const Selection& selection, const Rng& rng) {
   std::map<std::string, std::vector<std::string>> of_target;
-  const std::map<std::string, bench::Occurrences> index = bench::read_index(folder);
-  for (const auto& [file, networks] : index)
+  const std::map<std::string, bench::IndexedJournal> index = bench::read_index(folder);
+  for (const auto& [file, journal] : index)
     of_target[std::filesystem::path(file).parent_path().string()].push_back(folder / file);
   std::vector<std::string> paths;
   for (auto& [target, own] : of_target) {
@@ -122,10 +122,15 @@ RecordedPrograms collected_programs(const std::filesystem::path& folder, const S
   programs.left_out = all.report.undescribed + all.report.skipped();
   const std::vector<std::vector<std::size_t>> groups = all.dataset.by_group();
   std::vector<std::size_t> taken;
+  std::vector<bool> drawn(all.dataset.size());
   for (std::size_t group = 0; group < groups.size(); ++group) {
     const Task& task = all.tasks[group];
+    const bench::IndexedJournal& journal = journal_of(task, folder, index);
     const std::size_t first = groups[group].front();
-    add_networks(programs.networks, all.dataset.tasks[all.dataset.task[first]].name, networks_of(task, folder, index));
+    add_networks(programs.networks, all.dataset.tasks[all.dataset.task[first]].name, journal.networks);
+    // Programs that cannot be described were drawn, too.
+    for (std::size_t place = 0; place < std::min(journal.drawn, groups[group].size()); ++place)
+      drawn[groups[group][place]] = true;
     all.dataset.targets[all.dataset.target[first]] = bench::folder_name(task.target);
     std::vector<std::size_t> described;
     for (const std::size_t i : groups[group])
@@ -136,6 +141,7 @@ RecordedPrograms collected_programs(const std::filesystem::path& folder, const S
     taken.insert(taken.end(), described.begin(), described.end());
   }
   programs.records = all.dataset.subset(taken);
+  for (const std::size_t i : taken) programs.drawn.push_back(drawn[i]);
   return programs;
 }
 

@@ -39,6 +39,7 @@ struct RecordedPrograms {
   data::Dataset records;  ///< x: as `Selection::rows` says: 164 columns, 188, or 22
   std::size_t left_out = 0;
   NetworksOfTasks networks{};  ///< of a collection
+  std::vector<bool> drawn{};   ///< [records] of a collection: whether it was drawn at random, not found by a search
 };
 
 /// The folder below the data that holds a collection: what `collect` measures.

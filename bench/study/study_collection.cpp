@@ -18,8 +18,10 @@
 //
 // Counters: see study::quality, of each task; and of the network, see study::relative_latency:
 //   latency_top1, 5, 16, 64     of the best of what the model ranks first among all programs of a task
-//   latency_drawn16, 64         of what it ranks first among those drawn at random, the first 200: no measurement had a
-//                               part in making these
+//   latency_drawn16, 64         of what it ranks first among those drawn at random, as many as the collection's index
+//                               tells: no measurement had a part in making these
+//
+// Results of a collection that has changed since are made anew.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -59,7 +61,6 @@ using study::Teachers;
 using Rows = study::Selection::Rows;
 
 constexpr std::size_t all_records = 1'000'000;
-constexpr std::size_t drawn_at_random = 200;  // programs of a task that no search had a part in
 constexpr double labelled_share = 0.05;
 
 /// A network on a target.
@@ -70,8 +71,8 @@ struct Cell {
 
 std::vector<Cell> cells(const std::filesystem::path& collection) {
   std::set<std::pair<std::string, std::string>> known;
-  for (const auto& [file, networks] : bench::read_index(collection))
-    for (const auto& [network, times] : networks)
+  for (const auto& [file, journal] : bench::read_index(collection))
+    for (const auto& [network, times] : journal.networks)
       known.emplace(network, std::filesystem::path(file).parent_path().string());
   std::vector<Cell> all;
   for (const auto& [network, target] : known) all.push_back({network, target});
@@ -89,12 +90,13 @@ const RecordedPrograms& collection(const std::filesystem::path& root, Rows rows)
   return last->second;
 }
 
-/// Ranking of each task and latency of the network.
+/// Ranking of each task and latency of the network. `test` are the programs at `indices`, in the order of measurement.
 study::TaskCounters judged(std::span<const float> score, const study::Part& test, const RecordedPrograms& programs,
-                           const Cell& cell) {
+                           std::span<const std::size_t> indices, const Cell& cell) {
   std::map<std::uint32_t, study::ScoredTask> scored;
   for (std::size_t i = 0; i < score.size(); ++i) {
     study::ScoredTask& task = scored[test.group[i]];
+    if (programs.drawn[indices[i]]) ++task.drawn;
     task.occurrences = programs.networks.at(test.task.at(test.group[i])).at(cell.network);
     task.score.push_back(score[i]);
     task.latency_s.push_back(static_cast<double>(test.latency_s[i]));
@@ -105,7 +107,7 @@ study::TaskCounters judged(std::span<const float> score, const study::Part& test
   for (const std::size_t k : {1, 5, 16, 64})
     counters["latency_top" + std::to_string(k)][cell.name()] = study::relative_latency(tasks, k);
   for (const std::size_t k : {16, 64})
-    counters["latency_drawn" + std::to_string(k)][cell.name()] = study::relative_latency(tasks, k, drawn_at_random);
+    counters["latency_drawn" + std::to_string(k)][cell.name()] = study::relative_latency(tasks, k, study::Among::Drawn);
   return counters;
 }
 
@@ -119,7 +121,7 @@ study::TaskCounters taught(benchmark::State& state, M model, const RecordedProgr
   state.counters["programs_test"] = static_cast<double>(judge.y.size());
   std::vector<float> score(judge.y.size());
   model.predict(judge.x, score);
-  return judged(score, judge, programs, cell);
+  return judged(score, judge, programs, test, cell);
 }
 
 /// At most `records` of each task on each target among `from`, at random.
@@ -191,7 +193,7 @@ void add_models(const study::Options& options, const std::vector<Cell>& all, std
       Rng rng = Rng(seed).split(22);
       std::vector<float> score(test.y.size());
       for (float& one : score) one = static_cast<float>(rng.uniform());
-      return judged(score, test, programs, cell);
+      return judged(score, test, programs, split.test, cell);
     });
   }
   const auto seeded = [&](auto model) {
@@ -251,8 +253,10 @@ int main(int argc, char** argv) {
                      .choosing = {"only"},
                      .unread = {"tasks"}},
                     [](const study::Study& study) {
-                      const study::Options& options = study.options();
-                      const std::vector<Cell> all = cells(options.data / study::collection_folder);
+                      const std::filesystem::path folder = study.options().data / study::collection_folder;
+                      const std::vector<Cell> all = cells(folder);
+                      const study::Options options =
+                          study::depending_on(study.options(), "collection", bench::index_hash(folder));
                       const std::string only = options.text("only");
                       if (!only.empty() && only != "labels" && only != "models")
                         throw std::invalid_argument("--only=" + only + "; give labels or models, or leave it out");

@@ -104,10 +104,19 @@ void add_speeds(const std::string& name, const Times& times, study::TaskCounters
   }
 }
 
-study::TaskCounters measured(const study::Options& options, const bench::Operators& operators, std::uint64_t seed) {
+/// The machine that `--machine` names, with as many threads as `--threads` says.
+Target chosen_target(const study::Options& options) {
+  Target target;
+  bench::with_chosen_machine(options, [&](const Target& machine, const auto&) {
+    target = machine.with_threads(options.threads_or(machine.threads));
+  });
+  return target;
+}
+
+study::TaskCounters measured(const study::Options& options, const Target& target, const bench::Operators& operators,
+                             std::uint64_t seed) {
   study::TaskCounters counters;
-  bench::with_chosen_machine(options, [&](const Target& machine, auto measurer) {
-    const Target target = machine.with_threads(options.threads_or(machine.threads));
+  bench::with_chosen_machine(options, [&](const Target&, auto measurer) {
     const std::size_t programs = options.number("programs");
     std::uint64_t stream = 0;
     for (const auto& problem : bench::problems(operators, options, target, measurer)) {
@@ -126,11 +135,13 @@ int main(int argc, char** argv) {
                      .seeds = 3,
                      .options = {"machine=real", "operators=known", "random_shapes=1", "programs=32"}},
                     [](const study::Study& study) {
-                      const study::Options& options = study.options();
+                      const Target target = chosen_target(study.options());
+                      const study::Options options =
+                          study::depending_on(study.options(), "target", stable_hash(target));
                       const bench::Operators chosen = bench::chosen_operators(options);
                       if (options.number("programs") == 0) throw std::invalid_argument("--programs=0: give at least 1");
                       for (const std::uint64_t seed : options.all_seeds())
                         study::add_of_tasks(options, "unguided", options.text("operators"), seed,
-                                            [=](benchmark::State&) { return measured(options, chosen, seed); });
+                                            [=](benchmark::State&) { return measured(options, target, chosen, seed); });
                     });
 }

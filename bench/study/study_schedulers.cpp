@@ -239,10 +239,11 @@ int main(int argc, char** argv) {
                                            .threads = options.threads_or(std::thread::hardware_concurrency())};
                    bench::with_chosen_machine(options, [&](const Target& target, const auto& measurer) {
                      std::vector<SearchedNetwork> networks = networks_on(target, measurer, options.text("networks"));
+                     const study::Options own = study::depending_on(options, "target", stable_hash(target));
                      if constexpr (study::HasOwnClock<std::remove_cvref_t<decltype(measurer)>>)
-                       add_searches(simulated.emplace(std::move(networks), settings, options), options);
+                       add_searches(simulated.emplace(std::move(networks), settings, own), own);
                      else
-                       add_searches(real.emplace(std::move(networks), settings, options), options);
+                       add_searches(real.emplace(std::move(networks), settings, own), own);
                    });
                  });
   if (real) real->print();

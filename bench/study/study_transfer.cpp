@@ -30,6 +30,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -187,6 +188,8 @@ struct Data {
   std::string name;
   study::Tasks tasks;
   std::vector<std::function<study::TwoDevices()>> pairs;
+  std::optional<std::uint64_t>
+      collection{};  ///< `index_hash` of the one that it is a part of; published data do not grow
 };
 
 /// What the recipes made of one data set and seed; made when it is first asked for.
@@ -274,7 +277,8 @@ std::vector<Data> all_data(const study::Options& options) {
   for (const std::string kind : {"conv", "depthwise"})
     autotvm("autotvm_K80_to_V100_" + kind, "roller-tvm-logs/k80/autotvm/" + kind,
             "roller-tvm-logs/v100/autotvm/" + kind);
-  const auto programs = [&](const std::string& pool, const std::string& prefix, const std::set<std::string>& targets) {
+  const auto programs = [&](const std::string& pool, const std::string& prefix, const std::set<std::string>& targets,
+                            std::optional<std::uint64_t> collection) {
     const auto records = std::make_shared<data::Dataset>();
     for (const std::string& source : targets) {
       for (const std::string& target : targets) {
@@ -284,17 +288,17 @@ std::vector<Data> all_data(const study::Options& options) {
           return study::programs_on_two_devices(*records, source, target);
         };
         const std::string name = prefix + source + "_to_" + target;
-        all.push_back({name + "_same_tasks", Tasks::Same, {read}});
-        all.push_back({name + "_new_tasks", Tasks::New, {read}});
+        all.push_back({name + "_same_tasks", Tasks::Same, {read}, collection});
+        all.push_back({name + "_new_tasks", Tasks::New, {read}, collection});
       }
     }
   };
-  programs("gpu", "auto_scheduler_", {"K80", "V100"});
-  if (std::filesystem::is_directory(root / study::collection_folder)) {
+  programs("gpu", "auto_scheduler_", {"K80", "V100"}, std::nullopt);
+  if (const auto folder = root / study::collection_folder; std::filesystem::is_directory(folder)) {
     std::set<std::string> targets;
-    for (const auto& [file, networks] : bench::read_index(root / study::collection_folder))
+    for (const auto& [file, journal] : bench::read_index(folder))
       targets.insert(std::filesystem::path(file).parent_path().string());
-    programs("collection", "collection_", targets);
+    programs("collection", "collection_", targets, bench::index_hash(folder));
   }
   return all;
 }
@@ -319,9 +323,11 @@ int main(int argc, char** argv) {
     study::check_part("only", only, names);
     for (const Data& data : known) {
       if (data.name.find(only) == std::string::npos) continue;
+      const study::Options own =
+          data.collection ? study::depending_on(options, "collection", *data.collection) : options;
       for (const std::uint64_t seed : options.all_seeds()) {
         const auto add = [&](const std::string& name, std::size_t labels) {
-          study::add_of_tasks(options, name + "@" + std::to_string(labels), data.name, seed, [=](benchmark::State&) {
+          study::add_of_tasks(own, name + "@" + std::to_string(labels), data.name, seed, [=](benchmark::State&) {
             Courses& courses = courses_of(data, tasks, records, seed);
             const Quality found = courses.of(name).at(labels);
             study::TaskCounters counters{{"pairwise_accuracy", found.accuracy}, {"top5", found.top5}};

@@ -16,7 +16,7 @@
 // the transfer; search_seconds; matched, 1 where the search got to what the transfer found; seconds_to_match, how long
 // it took to that, and all of its seconds where it did not get there: the mean of these over the mean of `matched` is
 // the expected running time of the search. All of it is kept in --out: a finished run is not made again, nor is the
-// search of a network whose curve is there.
+// search of a network whose curve is there. Results on another target, such as fewer cores, are others.
 
 #include <benchmark/benchmark.h>
 
@@ -76,7 +76,7 @@ class TransferStudy {
       : settings_(std::move(settings)),
         networks_(std::move(networks)),
         measurer_(std::move(measurer)),
-        options_(std::move(options)) {
+        options_(study::depending_on(std::move(options), "target", stable_hash(settings_.target))) {
     // Which networks there are to take from is a condition of what is found, and of no search.
     search_conditions_ = StableHash{}.add(std::string_view(study::conditions_of(options_))).value();
     std::string& among = options_.others["among"];

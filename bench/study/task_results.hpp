@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/hash.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
 #include "tunewright/study/shared_lines.hpp"
@@ -97,6 +98,13 @@ inline void from_line(const std::string& line, FinishedRun& run, std::string& st
 inline std::string conditions_of(const Options& options) {
   return "tasks=" + std::to_string(options.tasks) + " threads=" + std::to_string(options.threads) +
          options.conditions();
+}
+
+/// The same options, for a study whose results depend on what no option tells, such as the machine that measures, or
+/// data that may grow: `hash` tells what it is, and a run with another one is another run.
+[[nodiscard]] inline Options depending_on(Options options, const std::string& name, std::uint64_t hash) {
+  options.others[name] = to_hex(hash);
+  return options;
 }
 
 /// The study's runs of `OUT`. Lines that are none are told. Throws `std::runtime_error` for a folder that cannot be

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -102,7 +104,8 @@ TEST_CASE("the index counts programs, faults and seconds, and tells spread and r
   CHECK(bench::repeatability(entry.repeated) == doctest::Approx(0.1));
   CHECK(bench::repeatability({}) == 0);
   CHECK(bench::to_line(entry).find("\"faults\": {\"wrong_result\": 1}, \"partly\": 0") != std::string::npos);
-  CHECK(bench::read_index(folder) == std::map<std::string, bench::Occurrences>{{entry.file, {{"a", 1}, {"b", 3}}}});
+  CHECK(bench::read_index(folder) ==
+        std::map<std::string, bench::IndexedJournal>{{entry.file, {entry.file, {{"a", 1}, {"b", 3}}, 200}}});
   CHECK(bench::summary(index).find("\n    1         4       1       0        3.0           4.0         2.00") !=
         std::string::npos);
 
@@ -121,7 +124,7 @@ TEST_CASE("the index counts programs, faults and seconds, and tells spread and r
   CHECK(lines() == 2);
 
   // One for other networks leaves those that it is not of, and counts its own anew.
-  const auto networks = [&] { return bench::read_index(folder).at(entry.file); };
+  const auto networks = [&] { return bench::read_index(folder).at(entry.file).networks; };
   CHECK(bench::write_index(folder, std::vector{bench::CollectedTask{task, {{"c", 2}}}}).front().task.networks ==
         bench::Occurrences{{"a", 1}, {"b", 3}, {"c", 2}});
   CHECK(networks() == bench::Occurrences{{"a", 1}, {"b", 3}, {"c", 2}});
@@ -138,6 +141,30 @@ TEST_CASE("the index counts programs, faults and seconds, and tells spread and r
   CHECK(bench::draw_records(files.measured, 2, Rng(1)) == bench::draw_records(files.measured, 2, Rng(1)));
 }
 
+TEST_CASE("the index tells how many programs of a journal were drawn at random before a search began") {
+  const support::TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
+  bench::CollectedTask collected{
+      program::make_task("matmul", program::operators::matmul_graph({.m = 8, .n = 8, .k = 8}), target(Isa::Avx2, 1)),
+      {{"a", 1}}};
+  const bench::CollectedFiles files(folder, collected.task);
+  std::filesystem::create_directories(files.measured.parent_path());
+  data::Journal journal{{.path = files.measured.string()}};
+  journal.append(record(collected.task, 1, 1e-3));
+  const auto drawn = [&](std::size_t programs) {
+    collected.drawn = programs;
+    bench::write_index(folder, std::vector{collected});
+    return bench::read_index(folder).begin()->second.drawn;
+  };
+  CHECK(drawn(300) == 300);
+  const std::uint64_t hash = bench::index_hash(folder);
+  CHECK(bench::index_hash(folder) == hash);
+  // Those that a later run draws stand behind what a search found.
+  CHECK(drawn(50) == 50);
+  CHECK(drawn(200) == 50);
+  CHECK(bench::index_hash(folder) != hash);
+}
+
 TEST_CASE("a folder without an index, and lines that are none of an index, are refused by name") {
   const support::TemporaryFolder temporary;
   const std::filesystem::path folder = temporary.path();
@@ -148,7 +175,8 @@ TEST_CASE("a folder without an index, and lines that are none of an index, are r
     return bench::read_index(folder);
   };
   CHECK(with(R"({"networks": {"m": 1, "n": 2}, "file": "b.jsonl", "programs": 4})").at("b.jsonl") ==
-        bench::Occurrences{{"m", 1}, {"n", 2}});
+        bench::IndexedJournal{"b.jsonl", {{"m", 1}, {"n", 2}}, 200});
+  CHECK(with(R"({"file": "b.jsonl", "networks": {"n": 1}, "programs": 4, "drawn": 2})").at("b.jsonl").drawn == 2);
   for (const char* bad : {R"({"file": "b.jsonl", "networks": ["n"]})", R"({"file": "b.jsonl", "networks": {}})",
                           R"({"networks": {"n": 1}})", R"({"file": "b.jsonl", "networks": {"n": 1})", ""}) {
     CAPTURE(bad);

@@ -75,7 +75,17 @@ TEST_CASE("latency of a network sums the fastest of the highest scores by occurr
   CHECK(study::relative_latency(tasks, 2) == doctest::Approx((3 * 2 + 3) / 5.0));
   CHECK(study::relative_latency(tasks, 3) == 1);
   CHECK(study::relative_latency(tasks, 64) == 1);
-  CHECK(study::relative_latency(tasks, 1, 1) == doctest::Approx((3 * 1 + 6) / 5.0));
+}
+
+TEST_CASE("programs drawn at random are chosen from alone, as many as each task has") {
+  std::vector<ScoredTask> tasks{{3, {0.1F, 0.9F, 0.5F}, {1, 4, 2}, 1}, {1, {0.9F, 0.2F, 0.7F}, {6, 2, 3}, 2}};
+  const auto latency = [&](std::size_t k) { return study::relative_latency(tasks, k, study::Among::Drawn); };
+  CHECK(latency(1) == doctest::Approx((3 * 1 + 6) / 5.0));
+  CHECK(latency(2) == doctest::Approx((3 * 1 + 2) / 5.0));
+  tasks[1].drawn = 0;
+  CHECK(latency(2) == doctest::Approx((3 * 1 + 6) / 5.0));
+  tasks[1].drawn = 9;
+  CHECK(latency(3) == doctest::Approx((3 * 1 + 2) / 5.0));
 }
 
 TEST_CASE("failures chosen cost a task its slowest program, and a task that never works is left out") {
@@ -83,7 +93,6 @@ TEST_CASE("failures chosen cost a task its slowest program, and a task that neve
   CHECK(study::relative_latency(tasks, 1) == 5);
   CHECK(study::relative_latency(tasks, 2) == 1);
   CHECK_THROWS_AS(static_cast<void>(study::relative_latency(tasks, 0)), std::invalid_argument);
-  CHECK_THROWS_AS(static_cast<void>(study::relative_latency(tasks, 1, 0)), std::invalid_argument);
   CHECK_THROWS_AS(static_cast<void>(study::relative_latency(std::vector{tasks[1]}, 1)), std::invalid_argument);
   CHECK_THROWS_AS(static_cast<void>(study::relative_latency({}, 1)), std::invalid_argument);
 }

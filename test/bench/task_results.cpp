@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "support/temporary_folder.hpp"
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/target.hpp"
 
 using namespace tunewright;
 
@@ -77,6 +79,23 @@ TEST_CASE("a run depends on the options that have no default or another value, a
   CHECK(conditions({"--size=100"}) == "tasks=0 threads=0 size=100");
   CHECK(conditions({"--tasks=3", "--threads=2", "--records=8"}) == "tasks=3 threads=2 records=8");
   CHECK(conditions({"--only=some", "--minutes=5", "--seeds=9"}) == "tasks=0 threads=0");
+}
+
+TEST_CASE("a run on another target, or of data that have grown, is another run") {
+  study::Options options;
+  Target target;
+  target.threads = 2;
+  const auto on = [&](const Target& one) {
+    return study::conditions_of(study::depending_on(options, "target", stable_hash(one)));
+  };
+  CHECK(on(target) == "tasks=0 threads=0 target=" + to_hex(stable_hash(target)));
+  CHECK(on(target) == on(target));
+  CHECK(on(target) != on(target.with_threads(1)));
+  Target smaller = target;
+  smaller.l2_bytes /= 2;
+  CHECK(on(target) != on(smaller));
+  const study::Options both = study::depending_on(study::depending_on(options, "target", 1), "collection", 2);
+  CHECK(study::conditions_of(both) == "tasks=0 threads=0 collection=0000000000000002 target=0000000000000001");
 }
 
 TEST_CASE("a part of a name that no name has is refused with all names") {

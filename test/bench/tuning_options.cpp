@@ -141,6 +141,8 @@ TEST_CASE("a target has the instructions and threads that are asked for, as far 
   options.threads = 5;
   CHECK(refusal([&] { (void)bench::chosen_target(options, host); }) ==
         "5 threads were asked for and there are 4 cores: threads that take turns are not timed");
+  CHECK_NOTHROW(bench::check_cores(4, host));
+  CHECK(refusal([&] { bench::check_cores(5, host); }).find("5 threads were asked for") == 0);
 }
 
 TEST_CASE("instruction sets are read by name and hold a target to them") {
