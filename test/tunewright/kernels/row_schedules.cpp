@@ -171,6 +171,8 @@ TEST_CASE("reductions in long streams: first and middle axes, columns and terms 
   CHECK(wrong_schedules(sum({3, 29, 67}, 1), 12, tally) == 0);
   CHECK(wrong_schedules(sum({5, 8, 256}, 1), 12, tally) == 0);
   CHECK(wrong_schedules(sum({13, 5, 49}, 0), 12, tally) == 0);
+  CHECK(wrong_schedules(sum({1300, 3}, 0), 12, tally) == 0);
+  CHECK(wrong_schedules(sum({601, 13}, 0), 12, tally) == 0);
   MESSAGE(tally.to_string());
 }
 

@@ -162,15 +162,18 @@ struct RunningAhead {
 TEST_CASE("threads that share the terms of a sum compute what the reference does, whatever the sizes") {
   namespace ops = program::operators;
   const spaces::MultiLevelTiling space;
-  const std::vector<test::Workload> workloads = {workload("product of a vector",
-                                                          [](auto& g, const auto& draw) {
-                                                            const std::int64_t n = draw(17, 50), k = draw(320, 400);
-                                                            ops::matmul(g, g.input("A", {1, k}), g.input("B", {k, n}));
-                                                          }),
-                                                 workload("sum of rows", [](auto& g, const auto& draw) {
-                                                   ops::sum(g, g.input("x", {draw(1, 2), draw(320, 400), draw(17, 50)}),
-                                                            {1});
-                                                 })};
+  const std::vector<test::Workload> workloads = {
+      workload("product of a vector",
+               [](auto& g, const auto& draw) {
+                 const std::int64_t n = draw(17, 50), k = draw(320, 400);
+                 ops::matmul(g, g.input("A", {1, k}), g.input("B", {k, n}));
+               }),
+      workload("sum of rows",
+               [](auto& g, const auto& draw) {
+                 ops::sum(g, g.input("x", {draw(1, 2), draw(320, 400), draw(17, 50)}), {1});
+               }),
+      workload("sum of short rows",
+               [](auto& g, const auto& draw) { ops::sum(g, g.input("x", {draw(1100, 1300), draw(2, 16)}), {0}); })};
   for (const test::Workload& workload : workloads) {
     std::size_t shared = 0;
     for (std::uint64_t seed = 0; seed < 60; ++seed) {

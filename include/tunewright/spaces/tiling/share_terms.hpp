@@ -14,9 +14,10 @@ namespace tunewright::spaces::tiling {
 /// Divides the terms of sums over large data among the threads, so that each reads whole rows that follow one another
 /// in memory: a product of a vector with a matrix that is no constant, or a sum over an axis that is not the last,
 /// whose results fit into L1. Dividing the columns instead, as all other sketches do, lets each thread read pieces of
-/// rows, at half of the speed or less where prefetchers need many pages in a row. Each thread takes a few rows at a
-/// time, and its sums stay in L1; the sums of all threads are added in the end. Constants are packed in the order in
-/// which they are read, which needs none of this. Not in Ansor, whose `rfactor` is for fewer outputs than terms.
+/// rows, at half of the speed or less where prefetchers need many pages in a row; rows of one vector are work for one
+/// thread. Each thread takes a few rows at a time, and its sums stay in L1; the sums of all threads are added in the
+/// end. Constants are packed in the order in which they are read, which needs none of this. Not in Ansor, whose
+/// `rfactor` is for fewer outputs than terms.
 struct ShareTerms {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
@@ -58,7 +59,6 @@ TUNEWRIGHT_INLINE Answer ShareTerms::meets(const Derivation& d, TensorId id, con
   // Several rows of a product read a matrix faster otherwise; several rows of a sum are work for several threads.
   const bool few_rows = program::needs_multi_level_tiling(op) ? rows == 1 : rows < target.threads;
   return few_rows && terms >= fewest_terms_a_thread * target.threads &&
-                 columns * element > static_cast<double>(target.vector_bytes()) &&
                  results * element <= static_cast<double>(target.l1_bytes) &&
                  results * terms * element > static_cast<double>(target.l2_bytes) && !reads_constants(state, op) &&
                  std::none_of(next.begin(), next.end(), waits_for_another)
