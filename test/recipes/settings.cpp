@@ -164,6 +164,8 @@ TEST_CASE("MetaSchedule breeds 512 candidates and trains when the data have grow
   const Parts<recipes::MetaSchedule<MultiLevelTiling, Machine>> parts;
   check_evolution_of_ansor(parts, 512);
   CHECK(parts.explorer.max_tries == 11);
+  CHECK(parts.explorer.one_copy_each);
+  CHECK_FALSE(Parts<recipes::Ansor<MultiLevelTiling, Machine>>{}.explorer.one_copy_each);
   CHECK(parts.adaptation.min_growth == 0.2);
 }
 
@@ -171,7 +173,9 @@ TEST_CASE("BALTO chooses from a pool, not from a batch") {
   const Parts<recipes::Balto<MultiLevelTiling, Machine>> parts;
   CHECK(parts.explorer.pool == 2048);
   CHECK(parts.model.member.hidden == 256);
+  CHECK(parts.sampler.bias == samplers::Bias::High);
   const Parts<recipes::BaltoQuick<MultiLevelTiling, Machine>> quick;
+  CHECK(quick.sampler.bias == samplers::Bias::High);
   CHECK(quick.explorer.pool == 2048);
   CHECK(quick.model.member.hidden == 64);
   CHECK(quick.model.member.training.least_steps == 120);
@@ -207,12 +211,18 @@ TEST_CASE("TenSet fine-tunes in ten steps of 0.04 and has trees of its own, TLP 
   const Parts<recipes::Tlp<MultiLevelTiling, Machine>> tlp;
   CHECK(tlp.explorer.population == 2048);
   REQUIRE(tlp.adaptation.training.has_value());
-  CHECK(tlp.adaptation.training->optimiser == nn::Optimiser::Adam);
-  CHECK(tlp.adaptation.training->learning_rate == 7e-4F);
+  for (const nn::Training& training : {tlp.model.training, *tlp.adaptation.training}) {
+    CHECK(training.optimiser == nn::Optimiser::Adam);
+    CHECK(training.learning_rate == 7e-4F);
+    CHECK(training.batch_programs == 1024);
+    CHECK(training.epochs_of(1) == 50);
+    CHECK(training.patience_epochs == 0);
+  }
   const Parts<recipes::TlpQuick<MultiLevelTiling, Machine>> quick;
   CHECK(quick.explorer.population == 512);
   CHECK(quick.model.width == 64);
   CHECK(quick.model.training.batch_programs == 64);
+  CHECK(quick.model.training.least_steps == 200);
   REQUIRE(quick.adaptation.training.has_value());
   CHECK(quick.adaptation.training->epochs == 1);
   CHECK(quick.adaptation.training->least_steps == 20);
@@ -221,15 +231,21 @@ TEST_CASE("TenSet fine-tunes in ten steps of 0.04 and has trees of its own, TLP 
 }
 
 TEST_CASE("Pruner: 512 drafts kept for two rounds, one in ten at random, trained anew after every round") {
-  const auto check = [](const auto& parts) {
+  const auto check_training = [](const nn::Training& training) {
+    CHECK(training.learning_rate == 7e-4F);
+    CHECK(training.batch_programs == 512);
+    CHECK(training.epochs_of(1) == 50);
+    CHECK(training.patience_epochs == 16);
+  };
+  const auto check = [&](const auto& parts) {
     CHECK(parts.draft.form == drafts::SymbolAnalyzer::Form::Released);
     CHECK(parts.explorer.size == 512);
     CHECK(parts.explorer.refresh_rounds == 2);
     CHECK(parts.explorer.mutated_factor == 0);
     CHECK(parts.sampler.epsilon == 0.1);
     CHECK(parts.model.hidden == 256);
-    CHECK(parts.model.training.learning_rate == 7e-4F);
-    CHECK(parts.model.training.batch_programs == 512);
+    CHECK(parts.explorer.explorer.measured_share == 0);
+    check_training(parts.model.training);
   };
   const Parts<recipes::Pruner<MultiLevelTiling, Machine>> pruner;
   check(pruner);
@@ -238,21 +254,29 @@ TEST_CASE("Pruner: 512 drafts kept for two rounds, one in ten at random, trained
   const Parts<recipes::MoaPruner<MultiLevelTiling, Machine>> moa;
   check(moa);
   CHECK(moa.adaptation.momentum == 0.99);
+  CHECK(moa.adaptation.every == 4);
+  REQUIRE(moa.adaptation.training.has_value());
+  check_training(*moa.adaptation.training);
   const Parts<recipes::PrunerQuick<MultiLevelTiling, Machine>> quick;
   CHECK(quick.draft.form == drafts::SymbolAnalyzer::Form::Hierarchical);
   CHECK(quick.sampler.epsilon == 0.1);
   CHECK(quick.explorer.mutated_factor == 20);
+  CHECK(quick.explorer.explorer.measured_share == 0.1);
   CHECK(quick.model.hidden == 128);
   CHECK(quick.model.training.epochs == 4);
   CHECK(quick.model.training.least_steps == 60);
   CHECK(quick.model.training.batch_programs == 16);
   CHECK(quick.model.training.learning_rate == 1e-3F);
+  CHECK(quick.model.training.patience_epochs == 0);
   CHECK(quick.adaptation.renewal_factor == adaptations::IncrementalRefit{}.renewal_factor);
 }
 
 TEST_CASE("transfer of heterogeneous features trains the head alone, the one-shot tuner walks on 512 chains") {
   const Parts<recipes::HetFeatTransfer<MultiLevelTiling, Machine>> transfer;
   CHECK(transfer.adaptation.trained == std::vector<std::string>{"attention", "output"});
+  REQUIRE(transfer.adaptation.training.has_value());
+  CHECK(transfer.adaptation.training->learning_rate == 1e-3F);
+  CHECK(transfer.adaptation.training->loss == nn::Loss::MeanSquared);
   const Parts<recipes::OneShot<MultiLevelTiling, Machine>> one_shot;
   CHECK(one_shot.explorer.chains == 512);
   CHECK(one_shot.explorer.steps == 160);

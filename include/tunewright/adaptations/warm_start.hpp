@@ -20,7 +20,7 @@ namespace tunewright::adaptations {
 ///
 ///   w = 2^(-n / half_life_programs),  0 below least_share         n = own programs
 ///   Corrected    K + (1 - w) g            g fitted to y - K
-///   Discounted   w K + g                  g fitted to y - w K
+///   Discounted   w s + g                  g fitted to y - w s       s = score of the source
 ///   Blended      w L_s + (1 - w) L_o      own model fitted to y
 ///
 /// K is the least-squares line from the source's scores to y on the own programs, with a slope of at least 0; L_s and
@@ -28,8 +28,9 @@ namespace tunewright::adaptations {
 /// source scores.
 ///
 /// Corrected never drops the source and is best for similar devices; Discounted and Blended end with the own model
-/// alone. Corrections can be negative: they are learned as (g + 1) / 2, which stays in [0, 1], so Corrected and
-/// Discounted need an own model whose scores approximate labels (a squared loss). Blended works with any loss.
+/// alone. Corrections can be negative: they are learned as (g + 1) / 2, cut to [0, 1], so Corrected and Discounted need
+/// an own model whose scores approximate labels (a squared loss), and Discounted such a source. Blended works with any
+/// loss.
 ///
 /// Paper:       Chen et al., AutoTVM, NeurIPS 2018, and its code: Discounted, 64 programs, 0.05, added before training
 ///              as the margin of boosted trees.
@@ -105,13 +106,13 @@ struct WarmStart {
     model.of_own = (1 - w) * own.slope;
   }
 
-  /// score = said * K + heard * g.
+  /// score = said * K + heard * g, where K is the source's own score if it is to be discounted.
   template <class Model>
-  static void correct(Model& model, double said, double heard, const FeatureBatch& x, std::span<const float> y,
-                      std::span<const std::uint32_t> group) {
+  void correct(Model& model, double said, double heard, const FeatureBatch& x, std::span<const float> y,
+               std::span<const std::uint32_t> group) const {
     std::vector<float> score(y.size());
     model.source.predict(x, score);
-    const Line source = least_squares(moments(score, y));
+    const Line source = form == Form::Discounted ? Line{} : least_squares(moments(score, y));
     std::vector<float> half(y.size());
     for (std::size_t p = 0; p < y.size(); ++p) {
       const double k = std::isfinite(score[p]) ? source.offset + source.slope * static_cast<double>(score[p]) : 0;

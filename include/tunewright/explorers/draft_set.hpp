@@ -41,6 +41,8 @@ namespace tunewright::explorers {
 /// Deviates:    the released code evolves drafts and measured candidates once by the model, which ranks some thousands
 ///              of programs; the paper says that it ranks the set. This follows the paper, unless `mutated_factor` adds
 ///              neighbours of the fastest: without them, a search finds only candidates that the draft ranks high.
+///              Algorithm 2 begins with random programs; here, unless `measured_share` of `explorer` is 0, with some
+///              of the fastest, too.
 template <class Explorer = Evolutionary>
 struct DraftSet {
   Explorer explorer = default_explorer();

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,8 @@ namespace tunewright::explorers {
 ///   population_0     = the best measured (at most `measured_share`, rounded up) + random samples
 ///   P(parent i)      = max(score_i, 0) / sum of max(score, 0)        uniform, but for rejected ones, if no score is
 ///                                                                    positive
-///   population_{g+1} = mutate(parent) with `mutation_probability`, else the parent itself
+///   population_{g+1} = mutate(parent) with `mutation_probability`, else the parent itself; with `one_copy_each` what
+///                      would be the second copy of a parent draws parent and mutation anew, up to `max_tries` in all
 ///   result           = the best unmeasured candidates of all generations, then random ones
 ///
 /// Paper:       Zheng et al., Ansor, OSDI 2020, section 5.1; parameters of its released code.
@@ -46,6 +48,7 @@ struct Evolutionary {
   double elite_factor = 2;                ///< evolved candidates per wanted one, 1 to `max_candidate_factor`
   double random_immigrant_factor = 0.15;  ///< random candidates per wanted one, from 0
   unsigned max_tries = 10;                ///< parents tried for a legal mutation, at least 1
+  bool one_copy_each = false;             ///< copies a parent at most once a generation, as MetaSchedule does
 
   [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const {
     check_options();
@@ -124,17 +127,30 @@ struct Evolutionary {
 
     std::vector<std::size_t> next(population);  // where the child is a copy
     std::vector<std::optional<config_t<S>>> child(population);
+    std::vector<std::uint8_t> copied(population);  // whether a slot decided to copy
     parallel_parts(threads, population, [&](std::size_t begin, std::size_t end) {
       for (std::size_t slot = begin; slot < end; ++slot) {
         Rng own = rng.split(slot);
         next[slot] = pick(own);
-        if (own.uniform() >= mutation_probability) continue;
-        for (unsigned attempt = 0; attempt < max_tries && !child[slot]; ++attempt) {
+        copied[slot] = own.uniform() >= mutation_probability ? 1 : 0;
+        for (unsigned attempt = 0; copied[slot] == 0 && attempt < max_tries && !child[slot]; ++attempt) {
           if (attempt > 0) next[slot] = pick(own);
           child[slot] = space.mutate(task, archive.config(next[slot]), own);
         }
       }
     });
+    std::unordered_set<std::size_t> once;  // parents with a copy; slots take turns, so that threads do not matter
+    for (std::size_t slot = 0; one_copy_each && slot < population; ++slot) {
+      if (copied[slot] == 0 || once.insert(next[slot]).second) continue;
+      Rng own = rng.split(population + slot);
+      for (unsigned attempt = 1; attempt < max_tries && !child[slot]; ++attempt) {
+        next[slot] = pick(own);
+        if (own.uniform() < mutation_probability)
+          child[slot] = space.mutate(task, archive.config(next[slot]), own);
+        else if (once.insert(next[slot]).second)
+          break;
+      }
+    }
     for (std::size_t slot = 0; slot < population; ++slot) {
       if (child[slot]) next[slot] = archive.add(*std::move(child[slot]));
     }

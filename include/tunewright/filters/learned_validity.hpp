@@ -29,7 +29,7 @@ namespace tunewright::filters {
 ///
 ///   label        1 for a candidate with a latency, 0 for a failed one
 ///   kept         score of the model >= threshold, or one of the `explored_share` kept for exploration
-///   class weight the rarer class is repeated until both weigh about the same, if `balanced`
+///   class weight the rarer class is repeated until both weigh about the same, in whole repetitions, if `balanced`
 ///
 /// With `most_lost` the threshold is learned: with m labels 1, each scored by a model of the other folds, it is the
 /// k-th lowest of these scores, k = floor(most_lost (m + 1)); for k = 0 everything is kept. If candidates resemble the
@@ -181,7 +181,8 @@ struct LearnedValidity {
     for (const std::size_t p : programs) {
       const std::size_t own = valid[p] > 0 ? successes : programs.size() - successes;
       const std::size_t other = programs.size() - own;
-      for (std::size_t copy = balanced ? std::max<std::size_t>(1, other / own) : 1; copy > 0; --copy) {
+      const std::size_t copies = balanced ? std::max<std::size_t>(1, (2 * other + own) / (2 * own)) : 1;
+      for (std::size_t copy = 0; copy < copies; ++copy) {
         rows.append_program(x.program(p));
         y.push_back(valid[p]);
       }

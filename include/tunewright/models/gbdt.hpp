@@ -62,7 +62,7 @@ struct Gbdt {
   float lambda = 1;            ///< L2 penalty on leaf values, at least 0, finite
   unsigned max_bins = 256;     ///< maximum number of bins per column, 2 to 256
   gbdt::Objective objective = gbdt::Objective::SummedOverStatements;
-  unsigned pairs_per_program = 8;      ///< drawn by ranking objectives each round, at least 1
+  unsigned pairs_per_program = 8;      ///< of other labels, drawn by ranking objectives each round, at least 1
   float quantile = 0.5F;               ///< of the Quantile objective, in (0, 1)
   float positive_weight = 1;           ///< weight of programs with y > 1/2 under Logistic, above 0, finite
   float program_share = 1;             ///< random share of the programs for each tree, in (0, 1]

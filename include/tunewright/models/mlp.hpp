@@ -49,7 +49,7 @@ struct Mlp {
   nn::NetworkState<Network> learned{};  ///< empty before the first fit
 
   /// Our own settings, which train in a tenth of the time: half the width, mini-batches of 64 programs at 1e-3, 200 of
-  /// them or twenty epochs, whichever is more; TenSet's training takes at least 300 of up to 512 at 7e-4.
+  /// them or twenty epochs, whichever is more; the defaults take at least 300 of up to 512 at 7e-4.
   /// docs/concepts/networks.md compares its accuracy with the defaults.
   [[nodiscard]] static Mlp quick() {
     return {.hidden = 128,

@@ -44,7 +44,8 @@ namespace tunewright::models {
 ///              than its code; this follows the code. Running statistics are stored but are not parameters, so
 ///              averaging parameters ignores them, as in the released code. The released code stops early after a
 ///              third of its 50 epochs (16) without a lower moving average of the loss; here `training.patience_epochs`
-///              is 0, so all epochs are trained.
+///              is 0, so all epochs are trained, and at least `training.least_steps` mini-batches. `recipes::Pruner`
+///              trains as the code does.
 struct PatternAware {
   /// Rows of two kinds, such as those of `features::Joined<features::PerStatement, features::Dataflow>`.
   template <class Featurizer>
@@ -61,8 +62,8 @@ struct PatternAware {
   nn::NetworkState<Network> learned{};  ///< empty before the first fit
 
   /// Our own settings, which train on some hundred programs in a tenth of a second: half the width, mini-batches of 16
-  /// programs at 1e-3, 60 of them or four epochs, whichever is more; TenSet's training takes at least 300 mini-batches
-  /// of up to 512 at 7e-4.
+  /// programs at 1e-3, 60 of them or four epochs, whichever is more; the defaults take at least 300 mini-batches of up
+  /// to 512 at 7e-4.
   [[nodiscard]] static PatternAware quick() {
     return {.hidden = 128, .training = {.epochs = 4, .least_steps = 60, .batch_programs = 16, .learning_rate = 1e-3F}};
   }

@@ -39,7 +39,7 @@ namespace tunewright::models {
 /// Deviates:    inputs are divided by their largest magnitude, in TLP they are not scaled. Programs are not padded; TLP
 ///              pads to 25 (CPU) or 40 (GPU) rows with zeros, which take part in attention and score. TLP takes the
 ///              weights of the epoch with the least loss on a tenth of the records, which it holds out; here all are
-///              trained on, and the last weights are taken.
+///              trained on, in at least `training.least_steps` mini-batches, and the last weights are taken.
 struct PrimitiveAttention {
   std::size_t width = 256;          ///< width of the encoder's output, a multiple of 4 and of `attention_heads`
   std::size_t attention_heads = 8;  ///< at least 1

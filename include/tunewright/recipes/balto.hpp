@@ -24,7 +24,10 @@ namespace tunewright::recipes {
 /// Paper:    Bi et al., BALTO: Fast Tensor Program Optimization with Diversity-based Active Learning, ICLR 2023.
 /// Deviates: only the abstract is public, so the choice of the three models, trained from scratch every round, and
 ///           everything in `samplers::BiasedDiversity` is a reconstruction. The paper selects from a given pool of many
-///           tasks; here `explorers::Uniform` draws a pool of 2,048 candidates of one task per round.
+///           tasks; here `explorers::Uniform` draws a pool of 2,048 candidates of one task per round. Which way the
+///           paper's bias goes is not public, either. It reports that its models lead to faster programs, as labels
+///           do that prefer fast ones (`samplers::Bias::High`, the default of the sampler); for a model that ranks a
+///           whole space set `samplers::Bias::Strata`.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer,
           EmbeddingCostModel Model = models::Committee<models::Mlp, 3>,
           FeaturizerFor<Space> Featurizer = features::PerStatement>

@@ -42,8 +42,11 @@ struct HetFeatTransfer {
 
   /// More than a batch, so that another sampler can choose; the best of them form the batch.
   static void set_explorer(explorers::Annealing& annealing) { annealing.elite_factor = 4; }
-  /// Freezes the encoder.
-  static void set_adaptation(adaptations::FineTune& tuning) { tuning.trained = {"attention", "output"}; }
+  /// Freezes the encoder, and goes on at the learning rate of the training, the only one that the paper has.
+  static void set_adaptation(adaptations::FineTune& tuning) {
+    tuning.trained = {"attention", "output"};
+    tuning.training = models::BiLstmAttention{}.training;
+  }
 };
 
 }  // namespace tunewright::recipes

@@ -15,11 +15,14 @@ namespace tunewright::recipes {
 /// Paper:    Shao et al., Tensor Program Optimization with Probabilistic Programs, NeurIPS 2022; settings of its
 ///           released code.
 /// Deviates: the space is a parameter; the rules of `spaces::MultiLevelTiling` replace the modules that users write; as
-///           its parts.
+///           its parts. A try after a failed mutation mutates again; its code draws whether to mutate anew.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct MetaSchedule : Ansor<Space, Measurer> {
-  /// Up to ten further parents replace one that cannot be mutated.
-  static void set_explorer(explorers::Evolutionary& evolution) { evolution.max_tries = 11; }
+  /// Up to ten further parents replace one that cannot be mutated, or that was copied already.
+  static void set_explorer(explorers::Evolutionary& evolution) {
+    evolution.max_tries = 11;
+    evolution.one_copy_each = true;
+  }
   static void set_adaptation(adaptations::Refit& refit) {
     Ansor<Space, Measurer>::set_adaptation(refit);
     refit.min_growth = 0.2;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tunewright/adaptations/momentum.hpp"
+#include "tunewright/models/pattern_aware.hpp"
 #include "tunewright/recipes/pruner.hpp"
 
 namespace tunewright::recipes {
@@ -16,6 +17,13 @@ namespace tunewright::recipes {
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct MoaPruner : Pruner<Space, Measurer> {
   using adaptation = adaptations::Momentum;
+
+  /// Trains as `Pruner` does, also a network that was pretrained with other options.
+  static void set_adaptation(adaptations::Momentum& momentum) {
+    models::PatternAware network;
+    MoaPruner::set_model(network);
+    momentum.training = network.training;
+  }
 };
 
 }  // namespace tunewright::recipes

@@ -37,8 +37,14 @@ struct Tlp {
 
   /// As in Ansor.
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
+  /// 50 epochs, however few programs there are.
+  static void set_model(models::PrimitiveAttention& network) { network.training.least_steps = 0; }
   /// Fine-tuning uses the settings of the training.
-  static void set_adaptation(adaptations::FineTune& tuning) { tuning.training = models::PrimitiveAttention{}.training; }
+  static void set_adaptation(adaptations::FineTune& tuning) {
+    models::PrimitiveAttention network;
+    Tlp::set_model(network);
+    tuning.training = network.training;
+  }
 };
 
 /// Tlp for machines that measure quickly: on CPUs a batch of 10 takes a third of a second, and training with the

@@ -22,8 +22,8 @@ namespace tunewright::samplers {
 ///   F(S) = score_weight * sum over S of score + knob_weight * sum over knobs of |distinct values in S|
 ///   S grows from the pool's best `candidates_factor` * n by the largest gain of F, which comes within 1 - 1/e
 ///   of the largest F possible for scores that are not negative
-///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool, as
-///   far as that goes: a pool that is considered as a whole has none
+///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool; of a
+///   small pool fewer are considered, so that the rest, those of the lowest scores, is large enough
 ///
 /// The score weight of 0 is what AutoTVM's tuner uses: it picks for coverage alone among the best.
 ///
@@ -61,12 +61,12 @@ struct DiverseTopK {
                                                 std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
     check_options();
     check_pool("DiverseTopK", x, score, labelled);
-    const std::size_t considered = scaled_count(candidates_factor, n);
+    const std::size_t share = random_share(epsilon, labelled_of_pool_task(labelled), n);
+    const std::size_t considered = considered_beside(share, scaled_count(candidates_factor, n), score);
     const std::vector<std::size_t> candidates =
         largest(described_positions(score), considered, score, score);  // best first
     const KnobTable knobs = knob_table(summed_rows(x, candidates));
-    const std::vector<std::size_t> random =
-        random_others(score, candidates, random_share(epsilon, labelled_of_pool_task(labelled), n), rng);
+    const std::vector<std::size_t> random = random_others(score, candidates, share, rng);
     std::vector<std::size_t> chosen;
     for (const std::size_t i : greedy(knobs, candidates, score, n - random.size())) chosen.push_back(candidates[i]);
     chosen.insert(chosen.end(), random.begin(), random.end());

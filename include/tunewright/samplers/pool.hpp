@@ -53,6 +53,9 @@ void fill_up(std::vector<std::size_t>& chosen, std::span<const float> score, std
 /// Batches that are too small for a random trial of their own thus have one every now and then.
 [[nodiscard]] std::size_t random_share(double epsilon, std::size_t measured, std::size_t n);
 
+/// How many of the described candidates are considered: `most`, or fewer, so that the rest has `random` of them.
+[[nodiscard]] std::size_t considered_beside(std::size_t random, std::size_t most, std::span<const float> score);
+
 /// `count` described positions drawn from those that `considered` lacks; all of them where they are fewer.
 [[nodiscard]] std::vector<std::size_t> random_others(std::span<const float> score,
                                                      std::span<const std::size_t> considered, std::size_t count,
@@ -147,6 +150,11 @@ TUNEWRIGHT_INLINE std::size_t random_share(double epsilon, std::size_t measured,
     return static_cast<std::size_t>(std::floor(epsilon * static_cast<double>(trials) + 1e-9));
   };
   return random_of(measured + n) - random_of(measured);
+}
+
+TUNEWRIGHT_INLINE std::size_t considered_beside(std::size_t random, std::size_t most, std::span<const float> score) {
+  const auto all = static_cast<std::size_t>(std::count_if(score.begin(), score.end(), described));
+  return std::min(most, all - std::min(all, random));
 }
 
 TUNEWRIGHT_INLINE std::vector<std::size_t> random_others(std::span<const float> score,

@@ -29,14 +29,15 @@ namespace tunewright::samplers {
 ///   value(p)  = Q(p) in a ping, score(p) in a pong; the `candidates_factor` * n best by it are considered
 ///   choose argmax  rank(p) + diversity_weight * (share of knobs that differ from the nearest labelled or chosen)
 ///   rank: 1 for the best value considered to 0 for the worst
-///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool, as
-///   far as that goes: a pool that is considered as a whole has none
+///   the last of the batch, a share `epsilon` of all trials (`random_share`), are drawn from the rest of the pool; of a
+///   small pool fewer are considered, so that the rest, those of the lowest values, is large enough
 ///
 /// It guides exploration as well: in a ping the explorer looks for large Q(p), in a pong for large scores.
 ///
-/// Pings and pongs alternate from the second round on. After two consecutive pongs that improved the best by less than
-/// `least_gain`, two pings follow. Until Q has `least_errors` labels, it is replaced by the model's deviation or, if it
-/// has none, the deviation of copies trained on resampled labels; without labels, by the score of a pretrained model.
+/// Pings and pongs alternate from the second round on; a round that no model guided, because none had learned yet, is
+/// neither. After two consecutive pongs that improved the best by less than `least_gain`, two pings follow. Until Q has
+/// `least_errors` labels, it is replaced by the model's deviation or, if it has none, the deviation of copies trained
+/// on resampled labels; without labels, by the score of a pretrained model.
 ///
 /// Paper:       Zeng et al., ALT, ICCD 2020; Yoo and Kweon, Learning Loss for Active Learning, CVPR 2019 (the
 ///              error predictor).
@@ -81,11 +82,11 @@ struct UncertaintyPingPong {
     check_pool("UncertaintyPingPong", x, score, labelled);
     std::vector<float> value(score.begin(), score.end());
     if (next_is_ping(labelled)) expected_error(model, labelled, rng)(x, value);
-    const std::size_t considered = scaled_count(candidates_factor, n);
+    const std::size_t share = random_share(epsilon, labelled_of_pool_task(labelled), n);
+    const std::size_t considered = considered_beside(share, scaled_count(candidates_factor, n), score);
     const std::vector<std::size_t> candidates = largest(described_positions(score), considered, value, score);
     Rng own = rng.split(copies);  // the streams before it are those of the copies
-    const std::vector<std::size_t> random =
-        random_others(score, candidates, random_share(epsilon, labelled_of_pool_task(labelled), n), own);
+    const std::vector<std::size_t> random = random_others(score, candidates, share, own);
     std::vector<std::size_t> chosen = spread(candidates, x, n - random.size(), labelled);
     chosen.insert(chosen.end(), random.begin(), random.end());
     fill_up(chosen, score, n);
@@ -94,19 +95,25 @@ struct UncertaintyPingPong {
 
   /// Whether the next round is a ping. Round numbers missing from `labelled` count as one round.
   [[nodiscard]] bool next_is_ping(const Labelled& labelled) const {
-    std::map<std::uint32_t, float> best_of_round;  // of the pool's task
+    struct Round {
+      float best = 0;
+      bool guided = false;
+    };
+    std::map<std::uint32_t, Round> rounds;  // of the pool's task
     const std::uint32_t task = labelled.pool_task_of(0);
     for (std::size_t l = 0; l < labelled.size(); ++l) {
       if (labelled.task_of(l) != task) continue;
-      float& best = best_of_round[labelled.round.empty() ? 0 : labelled.round[l]];
-      if (!labelled.y.empty()) best = std::max(best, labelled.y[l]);
+      Round& round = rounds[labelled.round.empty() ? 0 : labelled.round[l]];
+      if (!labelled.y.empty()) round.best = std::max(round.best, labelled.y[l]);
+      round.guided = round.guided || labelled.predicted.empty() || !std::isnan(labelled.predicted[l]);
     }
-    if (best_of_round.empty()) return true;
+    if (rounds.empty()) return true;
     unsigned pings_due = 1, poor_pongs = 0;
-    float best = best_of_round.begin()->second;  // the first round follows no model
-    for (auto round = std::next(best_of_round.begin()); round != best_of_round.end(); ++round) {
-      const bool gained = double{round->second} > double{best} * (1 + least_gain);
-      best = std::max(best, round->second);
+    float best = rounds.begin()->second.best;  // the first round has nothing to be compared with
+    for (auto round = std::next(rounds.begin()); round != rounds.end(); ++round) {
+      const bool gained = double{round->second.best} > double{best} * (1 + least_gain);
+      best = std::max(best, round->second.best);
+      if (!round->second.guided) continue;
       if (pings_due > 0) {
         --pings_due;
         continue;

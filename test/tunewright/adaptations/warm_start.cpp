@@ -89,13 +89,27 @@ TEST_CASE("a discounted source by hand") {
   Transferred<RecordingModel> model;
   model.own.slope = 0;
   WarmStart warm{.form = WarmStart::Form::Discounted, .half_life_programs = 2};
-  // The line of least squares is 0.25 + 0.25 x: 0.5, 1. Half of it leaves 0.25, 0.5 to be learned, as (g + 1) / 2.
-  warm.update(model, one_column({1, 3}), Labels{0.5F, 1}, {});
-  CHECK(model.own.y == Labels{0.625F, 0.75F});
-  // The own model says their mean, 0.6875, that is g = 0.375.
-  const Labels score = scores(model, one_column({1, 3}));
-  CHECK(score[0] == doctest::Approx(0.25 + 0.375));
-  CHECK(score[1] == doctest::Approx(0.5 + 0.375));
+  // The source says 0.5 and 1. Half of it leaves 0.25, 0 to be learned, as (g + 1) / 2.
+  warm.update(model, one_column({0.5F, 1}), Labels{0.5F, 0.5F + 0x1p-6F}, {});
+  CHECK(model.own.y == Labels{0.625F, 0.5F + 0x1p-7F});
+  // The own model says their mean, that is g = 1/8 + 1/128.
+  const Labels score = scores(model, one_column({0.5F, 1}));
+  CHECK(score[0] == doctest::Approx(0.25 + 0.125 + 1.0 / 128));
+  CHECK(score[1] == doctest::Approx(0.5 + 0.125 + 1.0 / 128));
+}
+
+TEST_CASE("a discounted source keeps its own scale, whatever a few labels say of it") {
+  // Lines of least squares through these would have slopes of 100 and of less than 0.
+  for (const Labels& y : {Labels{0, 1}, Labels{1, 0.5F}}) {
+    Transferred<RecordingModel, Memory> model;
+    WarmStart warm{.form = WarmStart::Form::Discounted, .half_life_programs = 2};
+    warm.update(model, one_column({0.5F, 0.51F}), y, {});
+    CHECK(model.of_source == 0.5);
+    const Labels score = scores(model, one_column({0.5F, 0.51F, 0.9F}));
+    CHECK(score[0] == doctest::Approx(y[0]));
+    CHECK(score[1] == doctest::Approx(y[1]));
+    CHECK(score[2] == doctest::Approx(0.45));  // nothing is known to correct
+  }
 }
 
 TEST_CASE("corrections by hand: they may be negative, and half of them is heard at the half-life") {

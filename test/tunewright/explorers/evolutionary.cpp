@@ -140,6 +140,52 @@ TEST_CASE("where a parent has no legal mutation, another one is tried") {
   CHECK(space.children == 64);
 }
 
+TEST_CASE("a parent may be copied once a generation, and then others are bred") {
+  struct Counting : toy::Space {
+    mutable std::size_t children = 0;
+    std::optional<toy::Tiles> mutate(const Task&, const toy::Tiles& tiles, Rng&) const {
+      ++children;
+      return tiles;
+    }
+  };
+  // Only one parent is worth anything.
+  const auto by_optimum = [](std::span<const toy::Tiles> configs, std::span<float> score) {
+    for (std::size_t i = 0; i < configs.size(); ++i) score[i] = configs[i] == toy::best ? 1.0F : 0.0F;
+  };
+  const std::vector<toy::Tiles> seeds{toy::best};
+  const KeySet measured{toy::Space{}.key(toy::best)};
+  const Guidance<toy::Tiles> guidance{.rank = by_optimum, .seeds = seeds, .measured = measured};
+  const auto children = [&](const explorers::Evolutionary& evolution) {
+    const Counting space;
+    Rng rng(8);
+    (void)evolution.explore(space, toy::task(), guidance, rng);
+    return space.children;
+  };
+  explorers::Evolutionary evolution{
+      .population = 64, .generations = 1, .mutation_probability = 0.5, .max_tries = 1000, .one_copy_each = true};
+  CHECK(children(evolution) == 63);
+  evolution.max_tries = 1;  // nothing else is tried
+  CHECK(children(evolution) < 45);
+  evolution.mutation_probability = 0;  // no tries bring another
+  evolution.max_tries = 1000;
+  CHECK(children(evolution) == 0);
+  evolution = {.population = 64, .generations = 1, .mutation_probability = 0.5};
+  CHECK(children(evolution) < 45);
+}
+
+TEST_CASE("copies that are drawn anew are the same at any number of threads") {
+  const KeySet measured;
+  const auto pool = [&](unsigned threads, bool one_copy_each) {
+    const Guidance<toy::Tiles> guidance{
+        .rank = by_cost, .seeds = {}, .measured = measured, .wanted = 16, .threads = threads};
+    Rng rng(3);
+    return explorers::Evolutionary{.population = 64, .mutation_probability = 0.5, .one_copy_each = one_copy_each}
+        .explore(toy::Space{}, toy::task(), guidance, rng);
+  };
+  CHECK(pool(1, true) == pool(3, true));
+  CHECK(pool(1, true) != pool(1, false));
+}
+
 TEST_CASE("a random candidate that is among the best is returned once, and equally good ones are ordered by key") {
   const auto all_equal = [](std::span<const toy::Tiles> configs, std::span<float> score) {
     std::fill_n(score.begin(), configs.size(), 1.0F);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "support/toy_model.hpp"
@@ -138,6 +139,20 @@ TEST_CASE("a share of the rejected passes, another one after each batch") {
   // One verdict a candidate, whatever else is in the pool.
   const auto after = passed();
   CHECK(kept(filter, {pool[after[3]]}) == 1);
+}
+
+TEST_CASE("the rarer class is repeated as often as brings it closest to the weight of the other") {
+  const auto taught = [](int failed, int valid) {
+    Filter filter;
+    learn(filter, of_depth(1, failed), false);
+    learn(filter, of_depth(2, valid), true);
+    return std::pair(filter.model.count[1], filter.model.count[2]);
+  };
+  CHECK(taught(34, 40) == std::pair(34.0F, 40.0F));
+  CHECK(taught(24, 40) == std::pair(48.0F, 40.0F));  // 5/3 are nearer to two than to one
+  CHECK(taught(40, 24) == std::pair(40.0F, 48.0F));
+  CHECK(taught(17, 60) == std::pair(68.0F, 60.0F));
+  CHECK(taught(20, 60) == std::pair(60.0F, 60.0F));
 }
 
 TEST_CASE("repeating the rarer class moves the verdict where both are mixed") {

@@ -89,9 +89,22 @@ TEST_CASE("the random share is drawn from what is not considered, and ends the b
   CHECK(fifth.select(toy::OpenBook{}, x, score, 2, rng) == std::vector<std::size_t>{0, 1});
   for (int l = 0; l < 2; ++l) known.append_program(std::vector<float>{1, 1});
   CHECK(fifth.select(toy::OpenBook{}, x, score, 2, rng, {.x = known}).back() >= 2);
-  // Where all of the pool is considered, nothing is random.
-  CHECK(DiverseTopK{.candidates_factor = 4, .epsilon = 1}.select(toy::OpenBook{}, x, score, 3, rng) ==
-        DiverseTopK{.candidates_factor = 4}.select(toy::OpenBook{}, x, score, 3, rng));
+}
+
+TEST_CASE("a pool that could be considered as a whole keeps its random share") {
+  // Twice the batch is all there is; a third of three trials is one, of the two lowest scores of which one is not
+  // considered.
+  const FeatureBatch x = toy::programs({{1, 1}, {1, 2}, {2, 2}, {1, 1}, {3, 3}, {4, 4}});
+  const std::vector<float> score{0.9F, 0.8F, 0.7F, 0.6F, 0.1F, 0.2F};
+  const double third = 1.0 / 3;
+  Rng rng(1);
+  CHECK(DiverseTopK{}.select(toy::OpenBook{}, x, score, 3, rng) == std::vector<std::size_t>{0, 2, 5});
+  CHECK(DiverseTopK{.epsilon = third}.select(toy::OpenBook{}, x, score, 3, rng) == std::vector<std::size_t>{0, 2, 4});
+  // A pool no larger than the batch is measured as it is.
+  std::vector<std::size_t> all = DiverseTopK{.epsilon = third}.select(toy::OpenBook{}, x, score, 6, rng);
+  std::sort(all.begin(), all.end());
+  CHECK(all == std::vector<std::size_t>{0, 1, 2, 3, 4, 5});
+  CHECK(DiverseTopK{.epsilon = 1}.select(toy::OpenBook{}, x, score, 9, rng).size() == 6);
 }
 
 TEST_CASE("an infinite score comes first and ends nothing else") {

@@ -49,6 +49,16 @@ TEST_CASE("others are drawn from what is described and not considered, each equa
   CHECK(samplers::random_others(score, Positions{0, 1, 3, 4}, 2, rng).empty());
 }
 
+TEST_CASE("as many are considered as leave the random ones a rest") {
+  constexpr float undescribed = -std::numeric_limits<float>::infinity();
+  const std::vector<float> score{1, 2, undescribed, 3, 4};
+  CHECK(samplers::considered_beside(0, 9, score) == 4);
+  CHECK(samplers::considered_beside(0, 2, score) == 2);
+  CHECK(samplers::considered_beside(1, 9, score) == 3);
+  CHECK(samplers::considered_beside(1, 3, score) == 3);
+  CHECK(samplers::considered_beside(9, 9, score) == 0);
+}
+
 TEST_CASE("without any random ones the generator stays as it was") {
   Rng rng(5), untouched(5);
   CHECK(samplers::random_others(std::vector<float>{1, 2}, {}, 0, rng).empty());

@@ -80,6 +80,24 @@ TEST_CASE("pings and pongs alternate, and two poor pongs earn two pings") {
   CHECK_FALSE(Rounds(std::vector<float>(12, 1)).next_is_ping());
 }
 
+TEST_CASE("a round that no model guided is neither a ping nor a pong") {
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  const auto next_is_ping = [](const Rounds& rounds, const std::vector<float>& predicted) {
+    return PingPong{}.next_is_ping({.x = rounds.x, .y = rounds.y, .round = rounds.round, .predicted = predicted});
+  };
+  CHECK(next_is_ping(Rounds({0, 0.1F}), {none, none}));  // all of the first round failed: the ping is still to come
+  CHECK_FALSE(next_is_ping(Rounds({0, 0.1F}), {none, 0.5F}));
+  CHECK_FALSE(next_is_ping(Rounds({0, 0.1F, 0.1F}), {none, none, 0.5F}));
+  CHECK(next_is_ping(Rounds({0, 0.1F, 0.1F, 0.1F}), {none, none, 0.5F, 0.5F}));
+  // What it found counts as the best so far: the second pong gains nothing on 0.5, and two pings follow.
+  CHECK(next_is_ping(Rounds({0.1F, 0.1F, 0.1F, 0.5F, 0.1F, 0.4F, 0.1F}), {none, 0, 0, none, 0, 0, 0}));
+  CHECK_FALSE(next_is_ping(Rounds({0.1F, 0.1F, 0.1F, 0.1F, 0.1F, 0.4F, 0.1F}), {none, 0, 0, none, 0, 0, 0}));
+  // One program with a prediction is enough.
+  Rounds mixed({0.1F, 0.1F, 0.1F});
+  mixed.round = {0, 1, 1};
+  CHECK_FALSE(next_is_ping(mixed, {none, none, 0.5F}));
+}
+
 /// Eight labels of the first round, of 0.5: the model was off by 0.5 where column 1 is 7, by `error_at_3` where it is 3.
 struct Known {
   FeatureBatch x{2};
@@ -160,6 +178,17 @@ TEST_CASE("the random share is drawn from what is not considered") {
   CHECK(drawn[1] == 0);
   CHECK(drawn[2] >= 8);
   CHECK(drawn[3] >= 8);
+}
+
+TEST_CASE("a pool that could be considered as a whole keeps its random share") {
+  // A pong over a pool of four, of which one of each four trials in all, the third, is random: the last by score.
+  const FeatureBatch x = toy::programs({{1, 1}, {2, 2}, {3, 3}, {4, 4}});
+  const std::vector<float> score{0.9F, 0.8F, 0.7F, 0.6F};
+  const FeatureBatch known = toy::programs({{9, 9}, {9, 9}});
+  const std::vector<std::uint32_t> round{0, 1};
+  Rng rng(1);
+  CHECK(PingPong{.epsilon = 0.25}.select(toy::OpenBook{}, x, score, 2, rng, {.x = known, .round = round}) ==
+        Positions{0, 3});
 }
 
 TEST_CASE("until errors are known the model's own doubt counts, or that of its copies") {

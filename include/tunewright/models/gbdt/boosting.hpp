@@ -113,7 +113,7 @@ TUNEWRIGHT_INLINE Ensemble boost(const BinnedRows& data, std::span<const std::ui
                                  std::span<const float> start, const BoostingRules& rules, const Rng& rng,
                                  ThreadTeam& team) {
   const std::size_t programs = y.size();
-  const auto groups = RankingGroups::of(offsets, group);
+  const auto groups = RankingGroups::of(offsets, y, group);
   std::vector<float> score(start.begin(), start.end()), row_value(data.rows);
   score.resize(programs);
   std::vector<Slope> slope(programs);

@@ -59,12 +59,13 @@ struct Slope {
 
 /// Programs by ranking group. `members` are indices of programs.
 struct RankingGroups {
-  std::vector<std::uint32_t> members;  ///< those of one group next to each other, in order of index
+  std::vector<std::uint32_t> members;  ///< those of one group next to each other, by label, then by index
   std::vector<std::uint32_t> offsets;  ///< [groups + 1]
 
   /// Groups by equality, in order of first appearance; an empty `group` is one group. Programs without rows, according
-  /// to `rows` [P + 1], are not members, because nothing can be learned from them.
-  static RankingGroups of(std::span<const std::uint32_t> rows, std::span<const std::uint32_t> group);
+  /// to `rows` [P + 1], are not members, because nothing can be learned from them. `y` [P] are the labels.
+  static RankingGroups of(std::span<const std::uint32_t> rows, std::span<const float> y,
+                          std::span<const std::uint32_t> group);
 };
 
 inline void squared_slopes(std::span<const float> score, std::span<const float> y, std::span<Slope> out) {
@@ -80,10 +81,16 @@ inline void logarithm_slopes(std::span<const float> score, std::span<const float
     out[p] = y[p] > 0 ? Slope{(score[p] - std::log2(y[p])) * y[p], y[p]} : Slope{};
 }
 
-/// Adds the slopes of one group to `out`. Every program is compared with up to `pairs_per_program` others drawn by
-/// `rng`; a small group uses all pairs once. Pairs are scaled so that a drawn pair represents the omitted ones, and
-/// everything by 1 / (programs - 1), so that hessians, and with them the meaning of lambda and min_child_weight, do not
-/// depend on the size of a task.
+/// Adds the slopes of one group, whose `members` are in order of their labels, to `out`.
+///
+/// Every program is compared with `pairs_per_program` others, drawn by `rng` from those of another label, so that many
+/// equal labels, such as those of failures, do not leave a program without a comparison; XGBoost before 2.0 draws
+/// likewise. A drawn pair weighs 1 / (2 `pairs_per_program`). A small group uses all pairs once, at the weight that is
+/// expected of drawn ones:
+///
+///   (1 / o_i + 1 / o_j) / 2     o = programs of another label;  1 / (programs - 1) if all labels differ
+///
+/// Hessians, and with them the meaning of lambda and min_child_weight, thus do not depend on the size of a task.
 void ranking_slopes(std::span<const std::uint32_t> members, std::span<const float> score, std::span<const float> y,
                     bool by_ndcg, unsigned pairs_per_program, Rng rng, std::span<Slope> out);
 
@@ -108,16 +115,18 @@ void slopes(const ObjectiveRules& rules, std::span<const float> score, std::span
 
 namespace tunewright::models::gbdt {
 
-TUNEWRIGHT_INLINE RankingGroups RankingGroups::of(std::span<const std::uint32_t> rows,
+TUNEWRIGHT_INLINE RankingGroups RankingGroups::of(std::span<const std::uint32_t> rows, std::span<const float> y,
                                                   std::span<const std::uint32_t> group) {
   RankingGroups out;
   for (std::uint32_t p = 0; p + 1 < rows.size(); ++p) {
     if (rows[p] < rows[p + 1]) out.members.push_back(p);
   }
   out.offsets.push_back(0);
+  std::vector<std::uint32_t> number(y.size());
+  if (!group.empty()) number = numbered_by_appearance(group);
+  std::stable_sort(out.members.begin(), out.members.end(),
+                   [&](auto a, auto b) { return number[a] != number[b] ? number[a] < number[b] : y[a] < y[b]; });
   if (!group.empty()) {
-    const std::vector<std::uint32_t> number = numbered_by_appearance(group);
-    std::stable_sort(out.members.begin(), out.members.end(), [&](auto a, auto b) { return number[a] < number[b]; });
     for (std::size_t i = 1; i < out.members.size(); ++i) {
       if (group[out.members[i]] != group[out.members[i - 1]]) out.offsets.push_back(static_cast<std::uint32_t>(i));
     }
@@ -153,8 +162,7 @@ TUNEWRIGHT_INLINE void ranking_slopes(std::span<const std::uint32_t> members, st
     if (best_dcg <= 0) return;
   }
   const auto meet = [&](std::size_t i, std::size_t j, float weight) {
-    if (y[members[i]] == y[members[j]]) return;
-    if (y[members[i]] < y[members[j]]) std::swap(i, j);
+    if (i < j) std::swap(i, j);  // members are in order of their labels, and those of i and j differ
     if (by_ndcg) {
       const float gain = std::exp2(y[members[i]]) - std::exp2(y[members[j]]);
       // A pair of average importance has a weight of about one, as without NDCG, so the learning rate keeps its
@@ -169,17 +177,17 @@ TUNEWRIGHT_INLINE void ranking_slopes(std::span<const std::uint32_t> members, st
     out[members[i]].hessian += hessian;
     out[members[j]].hessian += hessian;
   };
-  if (n - 1 <= 2 * static_cast<std::size_t>(pairs_per_program)) {
-    const float weight = 1.0F / static_cast<float>(n - 1);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = i + 1; j < n; ++j) meet(i, j, weight);
-    }
-  } else {
-    const float weight = 0.5F / static_cast<float>(pairs_per_program);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (unsigned draw = 0; draw < pairs_per_program; ++draw) {
-        const auto other = static_cast<std::size_t>(rng.below(n - 1));
-        meet(i, other < i ? other : other + 1, weight);
+  const bool all_pairs = n - 1 <= 2 * static_cast<std::size_t>(pairs_per_program);
+  for (std::size_t first = 0, last = 0; first < n; first = last) {  // members of equal labels, from first to last
+    while (last < n && y[members[last]] == y[members[first]]) ++last;
+    const std::size_t alike = last - first, others = n - alike;
+    if (others == 0) return;
+    // Every pair is met from both sides, each of which adds its half of the weight.
+    const float weight = 0.5F / static_cast<float>(all_pairs ? others : pairs_per_program);
+    for (std::size_t i = first; i < last; ++i) {
+      for (std::size_t pair = 0; pair < (all_pairs ? others : pairs_per_program); ++pair) {
+        const auto other = all_pairs ? pair : static_cast<std::size_t>(rng.below(others));
+        meet(i, other < first ? other : other + alike, weight);
       }
     }
   }

@@ -23,7 +23,7 @@ std::vector<Slope> slopes_of(const ObjectiveRules& rules, const std::vector<floa
   ThreadTeam team(threads);
   std::vector<std::uint32_t> rows(y.size() + 1);  // one a program
   std::iota(rows.begin(), rows.end(), 0U);
-  models::gbdt::slopes(rules, score, y, RankingGroups::of(rows, group), Rng(seed), team, out);
+  models::gbdt::slopes(rules, score, y, RankingGroups::of(rows, y, group), Rng(seed), team, out);
   return out;
 }
 
@@ -97,11 +97,41 @@ TEST_CASE("pairwise: two programs with equal scores push each other by one half"
 }
 
 TEST_CASE("pairwise: three programs, each pair weighs 1 / (n - 1)") {
-  // Scores 0; y 0, 1, 1: the last two do not differ, the first loses twice.
+  // Scores 0: the worst loses twice, the best wins twice, half of it each.
+  const auto slope = slopes_of({Objective::RankPairwise}, {0, 0, 0}, {0.5F, 0, 1});
+  CHECK(slope[0].gradient == doctest::Approx(0));
+  CHECK(slope[0].hessian == doctest::Approx(0.25));
+  CHECK(slope[1].gradient == doctest::Approx(0.5));
+  CHECK(slope[2].gradient == doctest::Approx(-0.5));
+}
+
+TEST_CASE("pairwise: programs of one label never meet, and take each other no part of their weight") {
+  // Scores 0; y 0, 1, 1: two others for the first, one for each of the last, so that a pair weighs (1/2 + 1) / 2.
   const auto slope = slopes_of({Objective::RankPairwise}, {0, 0, 0}, {0, 1, 1});
-  CHECK(slope[0].gradient == doctest::Approx(0.5));
-  CHECK(slope[1].gradient == doctest::Approx(-0.25));
-  CHECK(slope[2].gradient == doctest::Approx(-0.25));
+  CHECK(slope[0].gradient == doctest::Approx(0.75));
+  CHECK(slope[1].gradient == doctest::Approx(-0.375));
+  CHECK(slope[2].gradient == doctest::Approx(-0.375));
+  CHECK(slope[2].hessian == doctest::Approx(0.1875));
+  for (const auto objective : {Objective::RankPairwise, Objective::LambdaRank}) {
+    for (const Slope& alike : slopes_of({objective, 2}, std::vector<float>(50, 1.0F), std::vector<float>(50, 0.5F))) {
+      CHECK(alike.gradient == 0);
+      CHECK(alike.hessian == 0);
+    }
+  }
+}
+
+TEST_CASE("pairwise: every failed program is compared with as many others, however many failed") {
+  // 58 of 64 failed. The 8 pairs of a failed program weigh 1/16 and lose by one half each; the other six may add some.
+  std::vector<float> y(64, 0.0F);
+  for (std::size_t p = 58; p < 64; ++p) y[p] = static_cast<float>(p - 57) / 6;
+  const auto slope = slopes_of({Objective::RankPairwise, 8}, std::vector<float>(64, 0.0F), y);
+  double mean = 0;
+  for (std::size_t p = 0; p < 58; ++p) {
+    CHECK(slope[p].gradient >= 0.25F);
+    mean += static_cast<double>(slope[p].gradient) / 58;
+  }
+  // The six draw 48 others, 58 of 63 of which failed.
+  CHECK(mean == doctest::Approx(0.25 + 48.0 * 58 / 63 / 58 / 32).epsilon(0.02));
 }
 
 TEST_CASE("pairwise: programs of different tasks never meet") {
@@ -145,8 +175,8 @@ TEST_CASE("ranking gradients of a task add up to nothing, sampled or not") {
 TEST_CASE("sampled pairs estimate all pairs") {
   // One program against 400 others that are all better: its gradient is 1/2 with all pairs, and every sample
   // agrees.
-  std::vector<float> score(401, 0.0F), y(401, 1.0F);
-  y[0] = 0;
+  std::vector<float> score(401, 0.0F), y(401);
+  for (std::size_t p = 0; p < y.size(); ++p) y[p] = static_cast<float>(p) / 400;
   const auto all = slopes_of({Objective::RankPairwise, 300}, score, y);
   CHECK(all[0].gradient == doctest::Approx(0.5));
   double mean = 0;
@@ -158,12 +188,38 @@ TEST_CASE("sampled pairs estimate all pairs") {
   CHECK(mean == doctest::Approx(0.5).epsilon(0.06));
 }
 
+TEST_CASE("sampled pairs estimate all pairs where labels are equal, too") {
+  // A third each of 0, 1/2 and 1, whose scores say the contrary.
+  std::vector<float> score(90), y(90);
+  for (std::size_t p = 0; p < 90; ++p) {
+    y[p] = static_cast<float>(p % 3) / 2;
+    score[p] = 1 - y[p];
+  }
+  for (const auto objective : {Objective::RankPairwise, Objective::LambdaRank}) {
+    const auto all = slopes_of({objective, 45}, score, y);
+    double mean = 0;
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+      for (std::size_t p = 2; p < 90; p += 3)
+        mean += static_cast<double>(slopes_of({objective, 8}, score, y, {}, seed)[p].gradient) / 50;
+    }
+    double exact = 0;
+    for (std::size_t p = 2; p < 90; p += 3) exact += static_cast<double>(all[p].gradient);
+    CHECK(exact < -10);
+    CHECK(mean == doctest::Approx(exact).epsilon(0.02));
+  }
+}
+
 TEST_CASE("ranking groups stand in the order in which they appear, without programs that have no rows") {
   const std::vector<std::uint32_t> rows{0, 2, 3, 3, 4, 4, 6}, group{9, 4, 4, 9, 1, 4};
-  const RankingGroups groups = RankingGroups::of(rows, group);
+  const std::vector<float> alike(6, 1.0F);
+  const RankingGroups groups = RankingGroups::of(rows, alike, group);
   CHECK(groups.members == std::vector<std::uint32_t>{0, 3, 1, 5});
   CHECK(groups.offsets == std::vector<std::uint32_t>{0, 2, 4});
-  CHECK(RankingGroups::of(rows, {}).members == std::vector<std::uint32_t>{0, 1, 3, 5});
+  CHECK(RankingGroups::of(rows, alike, {}).members == std::vector<std::uint32_t>{0, 1, 3, 5});
+  // Within a group by label.
+  const std::vector<float> y{0.5F, 1, 0, 0.25F, 0, 0.75F};
+  CHECK(RankingGroups::of(rows, y, group).members == std::vector<std::uint32_t>{3, 0, 5, 1});
+  CHECK(RankingGroups::of(rows, y, {}).members == std::vector<std::uint32_t>{3, 0, 5, 1});
 }
 
 TEST_CASE("ranking groups are shared out among threads without a trace") {
