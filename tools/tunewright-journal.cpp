@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -145,6 +146,8 @@ int merge(const std::string& output, std::span<const std::string> inputs, bool i
 }
 
 void write_npz(std::ostream& out, std::span<const Record> records) {
+  // As the costs of a dataset: a failure must not look like the fastest of all.
+  constexpr double none = std::numeric_limits<double>::infinity();
   std::vector<std::string> tasks, keys, names, configs, compilers, faults, stops;
   std::vector<double> median, deviation, time;
   std::vector<std::uint32_t> rounds, slots;
@@ -157,8 +160,8 @@ void write_npz(std::ostream& out, std::span<const Record> records) {
     compilers.push_back(record.compiler);
     faults.emplace_back(timing != nullptr ? "" : name(record.outcome.failure()->fault));
     stops.emplace_back(timing != nullptr ? name(timing->stopped) : "");
-    median.push_back(timing != nullptr ? timing->median.count() : 0);
-    deviation.push_back(timing != nullptr ? timing->median_absolute_deviation.count() : 0);
+    median.push_back(timing != nullptr ? timing->median.count() : none);
+    deviation.push_back(timing != nullptr ? timing->median_absolute_deviation.count() : none);
     time.push_back(record.timestamp.count());
     rounds.push_back(record.round);
     slots.push_back(record.slot);

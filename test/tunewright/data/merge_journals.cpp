@@ -5,8 +5,10 @@
 
 #include <sys/wait.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -254,6 +256,23 @@ TEST_CASE("the command reads a whole last line without its newline, and counts o
   CHECK(has(output("best " + path), "j.jsonl: 1 bad lines left out"));
   CHECK(has(output("export npz " + path + " " + folder.file("all.npz")), ": 1 records, 1 bad lines left out"));
   CHECK(has(output("verify " + path), "j.jsonl:2: cut short"));
+}
+
+TEST_CASE("of a kernel that failed, the command exports infinite seconds and no fast ones") {
+  const support::TemporaryFolder folder;
+  const Task a = toy::task("a", 1);
+  const std::string path = folder.file("j.jsonl"), out = folder.file("all.npz");
+  write(path, {record_of(a, 10, 1e-3), record_of(a, 11, 0)});
+  REQUIRE(std::system((TUNEWRIGHT_JOURNAL " export npz " + path + " " + out + " > /dev/null").c_str()) == 0);
+  const std::string text = support::file_text(out);
+  // An array lies before the next one, whose local header has 30 bytes and then its name.
+  const auto last_double_before = [&](const char* next) {
+    double value = 0;
+    std::memcpy(&value, text.data() + text.find(next) - 30 - sizeof value, sizeof value);
+    return value;
+  };
+  CHECK(std::isinf(last_double_before("mad_s.npy")));  // of median_s
+  CHECK(std::isinf(last_double_before("time.npy")));   // of mad_s
 }
 
 TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses what it does not know") {
