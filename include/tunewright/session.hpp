@@ -138,7 +138,7 @@ class Session {
   }
 
   /// Lowers and measures a batch, or some of it, with the measurer of the recipe; `sink` receives each outcome as soon
-  /// as it is known.
+  /// as it is known. Throws as the measurer does and, before anything is measured, as `features::prepare_for` does.
   [[nodiscard]] std::vector<Outcome> measure(std::span<const Candidate<Config>> batch, const OutcomeSink& sink = {}) {
     if constexpr (BestAwareMeasurer<typename Recipe::measurer>) {
       // Also without a best, because the measurer may remember that of another search.
@@ -211,6 +211,7 @@ class Session {
                                                        const OutcomeSink& sink) {
     if constexpr (features::NestFeaturizerFor<typename Recipe::featurizer, Space>) {
       auto describer = parts_.featurizer.describer();
+      features::prepare_for(describer, state_.task);
       FeatureBatch x(width_of(parts_.featurizer.schema()));
       const auto describe = [&](std::size_t slot, const program_t<Space>* program) {
         if (state_.asked.contains(batch[slot].key)) return;

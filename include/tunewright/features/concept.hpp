@@ -72,7 +72,15 @@ concept SummaryFeaturizerFor = NestFeaturizerFor<F, S> && SummarizingSpace<S> &&
                                requires(const F& featurizer, const typename S::summary_type& summary, const Task& task,
                                         FeatureBatch& batch) { featurizer.describer().describe(summary, task, batch); };
 
-/// Appends `program` to `batch` by `describer`; appends a program without rows if the program makes it throw.
+/// Calls `describer.prepare(task)`, if there is one. It throws what is wrong with options or target, which
+/// `describe_or_leave_out` would take for a fault of every program.
+template <class Describer>
+void prepare_for(Describer& describer, const Task& task) {
+  if constexpr (requires { describer.prepare(task); }) describer.prepare(task);
+}
+
+/// Appends `program` to `batch` by `describer`, which `prepare_for` prepared for the task; appends a program without
+/// rows if the program makes it throw.
 template <class Describer, class Program>
 void describe_or_leave_out(Describer& describer, const Program& program, const Task& task, FeatureBatch& batch) {
   try {
@@ -102,10 +110,12 @@ void read_configurations(const S& space, const Task& task, std::span<const confi
 }
 
 /// Appends configurations to `batch`, each by its summary if `describer` reads summaries and there is one, else
-/// lowered. A configuration that cannot be lowered or described becomes a program without rows.
+/// lowered. A configuration that cannot be lowered or described becomes a program without rows. Throws what
+/// `prepare_for` throws.
 template <SearchSpace S, class Describer>
 void describe_configurations(Describer& describer, const S& space, const Task& task,
                              std::span<const config_t<S>> configs, FeatureBatch& batch) {
+  prepare_for(describer, task);
   const auto describe = [&](const auto& program)
     requires requires { describer.describe(program, task, batch); }
   {

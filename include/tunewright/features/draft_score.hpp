@@ -31,7 +31,8 @@ namespace tunewright::features {
 /// Units:       log2 of the draft's score; with drafts of latencies, log2 of 1/s.
 /// Cost:        that of the draft.
 /// Determinism: that of the draft.
-/// Errors:      those of the draft's `score_of`. A program that the draft rejects has no row.
+/// Errors:      those of the draft's `score_of`, for its options and for the target. A program that the draft rejects
+///              has no row.
 template <class Draft>
 struct DraftScore {
   static constexpr bool one_row = true;
@@ -62,15 +63,20 @@ struct DraftScore {
    public:
     explicit Describer(Draft draft) : draft_(std::move(draft)) {}
 
-    /// Throws `std::invalid_argument` for a program that the draft rejects; `batch` is then unchanged.
+    /// Throws the errors of the draft's `score_of`.
+    void prepare(const Task& task) {
+      if (score_of_ && workload_hash_ == task.workload_hash && target_ == task.target) return;
+      score_of_.emplace(draft_.score_of(task));
+      workload_hash_ = task.workload_hash;
+      target_ = task.target;
+    }
+
+    /// Throws as `prepare`, and `std::invalid_argument` for a program that the draft rejects; `batch` is then
+    /// unchanged.
     template <class Program>
       requires requires(ScoreOf& score_of, const Program& program) { static_cast<float>(score_of(program)); }
     void describe(const Program& program, const Task& task, FeatureBatch& batch) {
-      if (!score_of_ || workload_hash_ != task.workload_hash || target_ != task.target) {
-        score_of_.emplace(draft_.score_of(task));
-        workload_hash_ = task.workload_hash;
-        target_ = task.target;
-      }
+      prepare(task);
       const float score = (*score_of_)(program);
       if (!(score > 0 && score < std::numeric_limits<float>::infinity()))
         throw std::invalid_argument("features::DraftScore: the draft rejects the program");

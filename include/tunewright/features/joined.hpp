@@ -43,8 +43,8 @@ concept Describes = requires(D& describer, const Program& program, const Task& t
 /// Shapes:      D = sum of the parts' columns, plus one if two or more parts have many rows.
 /// Determinism: that of the parts.
 /// Cost:        that of the parts; two or more `NestFeaturizerFor` share one reading of a configuration.
-/// Errors:      `std::invalid_argument` if a part does not describe each configuration, or gives other than one row
-///              although it declares one.
+/// Errors:      those of the parts; `std::invalid_argument` if a part does not describe each configuration, or gives
+///              other than one row although it declares one.
 ///
 /// A configuration that one of the parts cannot describe gives a program without rows.
 template <class... F>
@@ -149,6 +149,10 @@ struct Joined {
     std::tuple<D...> of_parts;
     std::array<FeatureBatch, sizeof...(F)> rows;
 
+    void prepare(const Task& task) {
+      std::apply([&](D&... part) { (prepare_for(part, task), ...); }, of_parts);
+    }
+
     /// Throws the errors of a part; `batch` is then unchanged.
     template <class Program>
       requires(Describes<D, Program> && ...)
@@ -192,6 +196,7 @@ struct Joined {
       else
         batch = part.extract(space, task, configs);
     });
+    for_each_part([&](const auto&, auto& describer, FeatureBatch&) { prepare_for(describer, task); });
     const auto close_all = [&] {
       for_each_part([&](const auto&, auto& describer, FeatureBatch& batch) {
         if constexpr (!std::same_as<std::remove_cvref_t<decltype(describer)>, std::monostate>) batch.close_program();

@@ -127,6 +127,7 @@ class CandidateRanking {
 
   ReasonCounts predict_programs(std::span<const Config> configs, std::span<float> score) const {
     auto describer = parts_.featurizer.describer();
+    features::prepare_for(describer, task_);
     FeatureBatch x(width_of(parts_.featurizer.schema()));
     std::vector<std::size_t> described;  // positions of the programs in `x`
     std::vector<std::uint64_t> keys;     // likewise

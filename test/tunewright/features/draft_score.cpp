@@ -9,10 +9,17 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "support/tiled_products.hpp"
+#include "support/toy_space.hpp"
 #include "tunewright/drafts/symbol_analyzer.hpp"
+#include "tunewright/explorers/evolutionary.hpp"
 #include "tunewright/features/joined.hpp"
 #include "tunewright/features/per_statement.hpp"
+#include "tunewright/measurers/function.hpp"
+#include "tunewright/recipes/random.hpp"
+#include "tunewright/samplers/top_k.hpp"
+#include "tunewright/session.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/spaces/scheduled.hpp"
 
@@ -70,4 +77,42 @@ TEST_CASE("a program that the draft rejects has no row") {
   const FeatureBatch x = features::DraftScore<RejectsAll>{}.extract(space, task, configs);
   REQUIRE(x.programs() == 1);
   CHECK(x.program(0).empty());
+}
+
+namespace {
+
+struct Learned : toy::Linear {
+  static bool trained() { return true; }
+};
+struct Recipe : recipes::Random<Space, measurers::Function<loops::LoopNest>> {
+  using featurizer = features::Joined<features::PerStatement, Score>;
+  using model = Learned;
+  using explorer = explorers::Evolutionary;
+  using sampler = samplers::TopK;
+};
+
+}  // namespace
+
+TEST_CASE("options and targets that the draft refuses are errors, not programs without rows") {
+  const Space space{};
+  const Task task = small_product({.threads = 2, .isa = Isa::Avx2});
+  Rng rng(3);
+  const std::vector<schedule::Schedule> configs{space.sample(task, rng).value()};
+  Score score;
+  score.draft.core.frequency_hz = -1;
+  const features::Joined<features::PerStatement, Score> joined{{features::PerStatement{}, score}};
+  CHECK_REFUSES("frequency_hz is -1", (void)score.extract(space, task, configs));
+  CHECK_REFUSES("frequency_hz is -1", (void)joined.extract(space, task, configs));
+  CHECK_REFUSES("peak", (void)Score{}.extract(space, small_product({.kind = DeviceKind::Gpu, .threads = 0}), configs));
+
+  std::size_t measured = 0;
+  Parts<Recipe> parts{.featurizer = joined, .measurer = {[&](const Task&, const loops::LoopNest&) {
+                                              ++measured;
+                                              return Outcome{};
+                                            }}};
+  Session<Recipe> session(parts, task);
+  CHECK_REFUSES("frequency_hz is -1", (void)session.ask(2));  // ranks
+  const Candidate<schedule::Schedule> given{configs[0], space.key(configs[0])};
+  CHECK_REFUSES("frequency_hz is -1", (void)session.measure(std::span(&given, 1)));
+  CHECK(measured == 0);
 }
