@@ -29,6 +29,7 @@
 #include "tunewright/session/told_batch.hpp"
 #include "tunewright/spaces/decode_records.hpp"
 #include "tunewright/spaces/draw.hpp"
+#include "tunewright/spaces/given_only.hpp"
 
 namespace tunewright {
 
@@ -88,7 +89,8 @@ class Session {
   /// what is measured, or the same twice, a featurizer that leaves programs out, a sampler that chooses none.
   [[nodiscard]] Batch ask(std::size_t n) {
     Batch batch = try_ask(n);
-    if (batch.empty() && history_.size() == 0) refuse_empty_space(state_.task, state_.rejected);
+    constexpr bool only_given = requires(const Space& space) { []<class S>(const spaces::GivenOnly<S>&) {}(space); };
+    if (batch.empty() && history_.size() == 0) refuse_empty_space(state_.task, state_.rejected, only_given);
     return batch;
   }
 

@@ -50,8 +50,8 @@ inline constexpr std::size_t most_asked = std::size_t{1} << 20;
 void check_asked(std::size_t candidates);
 
 /// Throws `std::invalid_argument`, because the space has no configuration for `task` that the filter did not reject,
-/// for the reasons in `rejected`.
-[[noreturn]] void refuse_empty_space(const Task& task, const ReasonCounts& rejected);
+/// for the reasons in `rejected`. `only_given`: it draws nothing, see `spaces::GivenOnly`.
+[[noreturn]] void refuse_empty_space(const Task& task, const ReasonCounts& rejected, bool only_given = false);
 
 /// Number of programs of `x` with rows whose `score` is NaN.
 [[nodiscard]] std::size_t count_unscored(const FeatureBatch& x, std::span<const float> score);
@@ -87,13 +87,15 @@ TUNEWRIGHT_INLINE void check_asked(std::size_t candidates) {
   }
 }
 
-TUNEWRIGHT_INLINE void refuse_empty_space(const Task& task, const ReasonCounts& rejected) {
+TUNEWRIGHT_INLINE void refuse_empty_space(const Task& task, const ReasonCounts& rejected, bool only_given) {
   std::string reasons;
   for (const auto& [reason, count] : rejected)
     reasons += (reasons.empty() ? " (the filter rejected " : ", ") + std::to_string(count) + " as '" + reason + "'";
   if (!reasons.empty()) reasons += ")";
+  const char* remedy = only_given ? "; the space draws none, so give some that the target can run by Parts::starts"
+                                  : "; check its shapes against the space, or loosen the limits of the target";
   throw std::invalid_argument("the search space gave no feasible configuration for task '" + task.name + "'" + reasons +
-                              "; check its shapes against the space, or loosen the limits of the target");
+                              remedy);
 }
 
 TUNEWRIGHT_INLINE std::size_t count_unscored(const FeatureBatch& x, std::span<const float> score) {

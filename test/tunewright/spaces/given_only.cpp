@@ -44,8 +44,13 @@ TEST_CASE("a search over what it is given measures each of it once and ends") {
   CHECK(tuner.run(task, {.trials = 2, .batch = 2}).stop == Stop::Trials);
 }
 
-TEST_CASE("a search that is given nothing says that there are no configurations") {
-  Tuner<Recipe> tuner{given({})};
-  const std::string message = test::refusal([&] { (void)tuner.run(toy::task(), {.trials = 4, .batch = 2}); });
-  CHECK(message.find("no feasible configuration for task 'toy 128'") != std::string::npos);
+TEST_CASE("a search that is given nothing says that there are no configurations, and how to give some") {
+  const std::string expected =
+      "the search space gave no feasible configuration for task 'toy 128'; the space draws none, so give some that the "
+      "target can run by Parts::starts";
+  for (Tuner<Recipe> tuner : {Tuner<Recipe>{given({})}, Tuner<Recipe>{}})
+    CHECK(test::refusal([&] { (void)tuner.run(toy::task(), {.trials = 4, .batch = 2}); }) == expected);
+  struct Derived : Space {};
+  Tuner<recipes::Random<Derived, toy::Measurer>> derived;
+  CHECK(test::refusal([&] { (void)derived.run(toy::task(), {.trials = 4, .batch = 2}); }) == expected);
 }
