@@ -93,8 +93,8 @@ class MultiTaskSession {
   }
 
   /// Returns at most `n` new candidates of a task. Throws as `Session::ask` does, but once there are trials, a task
-  /// whose space has no configuration is finished without any; and `std::logic_error` for a scheduler that chooses a
-  /// finished task or none.
+  /// whose space has no configuration is finished without any; what the space throws; and `std::logic_error` for a
+  /// scheduler that chooses a finished task or none.
   [[nodiscard]] Batch ask(std::size_t n) {
     std::size_t rounds = 0, finished = 0;
     for (const schedulers::TaskState& one : tasks_) {

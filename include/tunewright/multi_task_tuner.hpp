@@ -81,7 +81,9 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
   /// the task of the round; `RunStatus::task` and `best` are of that task, `network` of all.
   ///
   /// Throws `std::invalid_argument` for a budget that allows nothing or has fewer trials than tasks, an empty clock,
-  /// tasks and options that `MultiTaskSession` rejects, and a task whose space has no configuration.
+  /// tasks and options that `MultiTaskSession` rejects, and a first task whose space has no configuration. Once there
+  /// are trials, such a task is finished without any: its run has no `best()` and the network no `end_to_end()`. What
+  /// the space itself throws, say from `sample`, ends the run at any time.
   template <class... Observers>
     requires(observers::Observer<std::remove_reference_t<Observers>, History<config_t<typename Recipe::space>>> && ...)
   MultiTaskRun<Config> run(std::span<const WeightedTask> tasks, Budget budget, Observers&&... observers) {

@@ -351,6 +351,34 @@ TEST_CASE("the progress of a run shows the network") {
         std::string::npos);
 }
 
+TEST_CASE("a task without any configuration is finished without a trial, and progress names it at the end") {
+  struct NoneForB : toy::Space {
+    std::optional<toy::Tiles> sample(const Task& task, Rng& rng) const {
+      return task.name == "b" ? std::nullopt : toy::Space::sample(task, rng);
+    }
+  };
+  std::ostringstream out;
+  MultiTaskTuner<recipes::Random<NoneForB, Machine>, schedulers::RoundRobin> tuner;
+  const auto run = tuner.run(network(), {.trials = 60, .batch = 20}, Progress{.out = &out, .in_place = false});
+  CHECK(run.tasks[1].stop == Stop::Exhausted);
+  CHECK(run.tasks[1].history.size() == 0);
+  CHECK_FALSE(run.end_to_end());
+  CHECK(run.status.network->without_valid == 1);
+  CHECK(out.str().ends_with("3 tasks, 1 finished | without a valid program: b\n"));
+}
+
+TEST_CASE("what the space of a task throws ends the run of its network") {
+  struct ThrowsForB : toy::Space {
+    std::optional<toy::Tiles> sample(const Task& task, Rng& rng) const {
+      if (task.name == "b") throw std::invalid_argument("no sketch for 'b'");
+      return toy::Space::sample(task, rng);
+    }
+  };
+  MultiTaskTuner<recipes::Random<ThrowsForB, Machine>, schedulers::RoundRobin> tuner;
+  CHECK_THROWS_WITH_AS((void)tuner.run(network(), {.trials = 60, .batch = 20}), "no sketch for 'b'",
+                       std::invalid_argument);
+}
+
 TEST_CASE("candidates that a model could not tell apart are counted over all tasks") {
   struct Lost : toy::Linear {
     void predict(const FeatureBatch&, std::span<float> score) const {

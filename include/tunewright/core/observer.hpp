@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct NetworkStatus {
   std::size_t without_valid = 0;  ///< tasks without a valid program
   double flops = 0;               ///< operations of one run of the network: sum of weight times operations
   Seconds latency{0};             ///< sum of weight times best, over the tasks with a valid program
+  std::vector<std::string> names_without_valid{};  ///< of the tasks without a valid program, in their order
 
   /// Estimated latency of the network; empty while a task has no valid program.
   [[nodiscard]] std::optional<Seconds> end_to_end() const {

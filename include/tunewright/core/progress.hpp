@@ -26,7 +26,8 @@ namespace tunewright {
 ///   18 tasks, 2 finished | 640/20000 trials | end to end 12.3 ms, 295.1 GFLOP/s | conv2d_3: best 1.2 ms, ...
 ///
 /// Before the run it warns if the budget is so small that the model hardly chooses a trial; after it, if finalists
-/// cannot be distinguished, and if scores were NaN, which the line counts as unscored. Time is that of the run's clock.
+/// cannot be distinguished, if tasks of a network have no valid program, and if scores were NaN, which the line counts
+/// as unscored. Time is that of the run's clock.
 struct Progress {
   std::ostream* out = &std::cerr;
   bool in_place = ::isatty(STDERR_FILENO) != 0;  ///< rewrite one line; false for files
@@ -88,6 +89,11 @@ TUNEWRIGHT_INLINE void Progress::on_start(const RunStatus& status) {
 TUNEWRIGHT_INLINE void Progress::on_stop(const RunStatus& status, Stop stop) {
   if (in_place && shown_columns > 0) *out << '\r' << std::string(shown_columns, ' ') << '\r';
   say(line(status, false) + " | " + std::string(name(stop)));
+  if (status.network && status.network->without_valid > 0) {
+    std::string names;
+    for (const std::string& task : status.network->names_without_valid) names += (names.empty() ? "" : ", ") + task;
+    say(subject(status) + " | without a valid program: " + names);
+  }
   if (status.unscored > 0) {
     say(subject(status) + " | " + std::to_string(status.unscored) +
         " candidates had scores that are no numbers (NaN), so no model told them apart; look for such values in the "

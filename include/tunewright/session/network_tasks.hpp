@@ -82,8 +82,9 @@ TUNEWRIGHT_INLINE NetworkStatus status_of(std::span<const schedulers::TaskState>
     if (one.has_valid())
       status.latency += Seconds(one.weight * one.best_s());
     else
-      ++status.without_valid;
+      status.names_without_valid.push_back(one.task.name);
   }
+  status.without_valid = status.names_without_valid.size();
   return status;
 }
 

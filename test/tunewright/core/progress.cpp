@@ -182,6 +182,19 @@ TEST_CASE("of a network the line says how many tasks there are, its latency and 
   CHECK(Progress::line(status).find(" | matmul: nothing valid yet | ") != std::string::npos);
 }
 
+TEST_CASE("at the end of a run of a network, tasks without a valid program are named") {
+  RunStatus status = half_way();
+  status.network = NetworkStatus{.tasks = 18};
+  std::ostringstream out;
+  Progress progress{.out = &out, .in_place = false};
+  progress.on_stop(status, Stop::Trials);
+  CHECK(out.str().find("without a valid program") == std::string::npos);
+  status.network->without_valid = 2;
+  status.network->names_without_valid = {"conv", "dense"};
+  progress.on_stop(status, Stop::Trials);
+  CHECK(out.str().ends_with("18 tasks | without a valid program: conv, dense\n"));
+}
+
 TEST_CASE("before a run of a network it is told when the scheduler will hardly choose") {
   RunStatus status;
   status.network = NetworkStatus{.tasks = 18};
