@@ -98,6 +98,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
     RunStatus status =
         status_before(tasks.front().task, budget, !std::same_as<typename Recipe::adaptation, adaptations::None>);
     status.warmup = session.session(0).warmup();
+    status.can_confirm = ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>;
     const Seconds start = parts().clock();
     const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 

@@ -77,6 +77,7 @@ struct Tuner : CheckedParts<Recipe>::type {
         .status = status_before(task, budget, !std::same_as<typename Recipe::adaptation, adaptations::None>)};
     RunStatus& status = found.status;
     status.warmup = session.warmup();
+    status.can_confirm = ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>;
     const Seconds start = parts().clock();
     const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 

@@ -413,6 +413,7 @@ TEST_CASE("finalists of a task are measured once more and come back in their new
   struct Recipe : recipes::Random<toy::Space, Drifting> {};
   MultiTaskTuner<Recipe, schedulers::RoundRobin> tuner;
   const auto run = tuner.run(network(), {.trials = 60, .batch = 20});
+  CHECK(run.status.can_confirm);
   const auto after = tuner.confirm(run.tasks[1], 3);
   REQUIRE(after.size() == 3);
   CHECK(after[2].candidate.key == run.tasks[1].best()->candidate.key);

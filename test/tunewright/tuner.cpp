@@ -346,6 +346,8 @@ TEST_CASE("finalists are measured once more and come back in their new order") {
   struct Recipe : recipes::Random<toy::Space, Drifting> {};
   Tuner<Recipe> tuner;
   const auto run = tuner.run(toy::task(), {.trials = 50, .batch = 25});
+  CHECK(run.status.can_confirm);
+  CHECK_FALSE(Tuner<toy::RandomSearch>{}.run(toy::task(), {.trials = 1}).status.can_confirm);
   const auto before = run.history.fastest_trials(3);
   const auto after = tuner.confirm(toy::task(), run, 3);
   REQUIRE(after.size() == 3);

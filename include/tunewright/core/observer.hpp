@@ -49,6 +49,7 @@ struct RunStatus {
   std::optional<Seconds> best{};
   std::size_t imprecise = 0;  ///< valid trials that used up their budget (`is_imprecise`)
   std::size_t as_fast = 0;    ///< at the end: trials indistinguishable from the fastest (`as_fast_as_best`)
+  bool can_confirm = false;   ///< the measurer can measure finalists in turns (`ConfirmingMeasurerFor`)
   Seconds elapsed{0};         ///< since the start of the run, by its clock
   ReasonCounts rejected{};    ///< candidates rejected by the filter; repeated ones count again
   std::size_t unscored = 0;   ///< described candidates with a score of NaN, which no model told apart; likewise

@@ -101,8 +101,8 @@ TUNEWRIGHT_INLINE void Progress::on_stop(const RunStatus& status, Stop stop) {
   }
   if (status.as_fast > 0) {
     say(status.task.name + " | " + std::to_string(status.as_fast) +
-        " other trials are as fast as the best, as far as measuring can tell; Tuner::confirm measures the fastest in "
-        "turns");
+        " other trials are as fast as the best, as far as measuring can tell" +
+        (status.can_confirm ? "; Tuner::confirm measures the fastest in turns" : ""));
   }
 }
 
