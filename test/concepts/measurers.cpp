@@ -12,7 +12,8 @@ static_assert(StreamingMeasurerFor<measurers::Function<int>, int>);
 static_assert(StreamingMeasurerFor<measurers::Replay<int>, int>);
 static_assert(StreamingMeasurerFor<toy::Measurer, toy::Program>);
 static_assert(!MeasurerFor<measurers::Function<int>, toy::Program>);
-static_assert(!IdentifiedMeasurer<measurers::Function<int>>);
+static_assert(IdentifiedMeasurer<measurers::Function<int>>);
+static_assert(!IdentifiedMeasurer<measurers::Replay<int>>);
 static_assert(!BestAwareMeasurer<measurers::Function<int>>);
 
 struct AtOnce {

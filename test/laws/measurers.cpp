@@ -53,7 +53,9 @@ TEST_CASE("laws of measurers: Function") {
     known.programs.push_back(toy::Space{}.lower(known.task, tiles));
     known.works.push_back(tiles[2] != 0 || tiles[3] != 7);
   }
-  test::check_measurer(toy::Measurer{}, known, true);
+  toy::Measurer measurer;
+  measurer.name = "toy";
+  test::check_measurer(measurer, known, true);
 }
 
 TEST_CASE("laws of measurers: Replay, of rows that succeeded, failed and were never recorded") {

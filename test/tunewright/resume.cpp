@@ -115,8 +115,7 @@ TEST_CASE("recorded trials are spent: a used-up budget measures nothing") {
 
 TEST_CASE("records of another compiler or outside of the space are counted and not used") {
   struct Identified : toy::Measurer {
-    std::string name = "cc 1";
-    std::string identity() const { return name; }
+    Identified() { name = "cc 1"; }
   };
   struct Recipe : recipes::Random<toy::Space, Identified> {};
   Memory memory;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "tunewright/core/outcome.hpp"
@@ -16,11 +17,19 @@ namespace tunewright::measurers {
 ///
 ///   Function<MyProgram> measurer{[](const Task&, const MyProgram& program) { return Outcome{...}; }};
 ///
-/// Models:      StreamingMeasurerFor<P>: each outcome is reported before the next program is started.
+/// A journal is reused where workload, target and `name` are those of the search: change one of them with everything
+/// that latencies depend on, or results of an edited kernel or of another device are taken for those of this one.
+///
+/// Models:      StreamingMeasurerFor<P>: each outcome is reported before the next program is started;
+///              IdentifiedMeasurer.
 /// Cost, determinism: those of the function.
 template <class P>
 struct Function {
   std::function<Outcome(const Task&, const P&)> run;
+  std::string name{};  ///< of what `run` measures and with what, in journals: "my kernel 3, nvcc 12.4, H100"
+
+  /// The name; functions without one are not told apart.
+  [[nodiscard]] std::string identity() const { return name; }
 
   [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const P> programs,
                                              const OutcomeSink& sink = {}) const {

@@ -25,6 +25,12 @@ TEST_CASE("each program is measured by the function, in order, and reported befo
   CHECK(events == std::vector<std::pair<char, int>>{{'m', 5}, {'s', 0}, {'m', 7}, {'s', 1}});
 }
 
+TEST_CASE("the name tells functions apart in journals") {
+  const auto measure = [](const Task&, int) { return Outcome{}; };
+  CHECK(measurers::Function<int>{measure}.identity().empty());
+  CHECK(measurers::Function<int>{measure, "kernel 2"}.identity() == "kernel 2");
+}
+
 TEST_CASE("a measurer without a function says so") {
   CHECK_THROWS_WITH_AS((void)measurers::Function<int>{}.measure({}, std::vector<int>{1}), doctest::Contains("run"),
                        std::invalid_argument);
