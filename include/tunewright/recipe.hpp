@@ -50,8 +50,8 @@ struct Parts {
       settings::applied<Recipe, typename Recipe::adaptation>(space, settings::adaptation);
   typename Recipe::measurer measurer = settings::applied<Recipe, typename Recipe::measurer>(space, settings::measurer);
 
-  std::uint64_t seed = 0;          ///< same seed, same history
-  unsigned threads = 1;            ///< for exploring, filtering and featurizing; does not change the result
+  std::uint64_t seed = 0;  ///< same seed, same history
+  unsigned threads = 1;  ///< for exploring, filtering and featurizing, 0: all hardware ones; does not change the result
   Clock clock = steady_seconds();  ///< read for budgets and reports only; not empty
   TrainingSet training{};          ///< training data of the model; grows with every session over these parts
   /// Configurations of a task to measure before any other, for example from a store of schedules

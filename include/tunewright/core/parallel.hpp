@@ -8,9 +8,10 @@
 
 namespace tunewright {
 
-/// Calls `body(begin, end)` for contiguous parts of [0, n), one part per thread, and waits for all. The threads end
-/// with the call, so a process that forks between calls has one thread. If a part throws, the exception is rethrown
-/// after all parts have ended. Parts for which the system has no thread run on the caller's, one after the other.
+/// Calls `body(begin, end)` for contiguous parts of [0, n), one part per thread, and waits for all. 0 threads ask for
+/// all hardware threads. The threads end with the call, so a process that forks between calls has one thread. If a part
+/// throws, the exception is rethrown after all parts have ended. Parts for which the system has no thread run on the
+/// caller's, one after the other.
 ///
 /// Determinism: the parts depend on `threads`; a body that treats each index independently and writes only to its own
 ///              slots gives the same result at any number of threads.
@@ -27,11 +28,13 @@ void parallel_parts(unsigned threads, std::size_t n, const std::function<void(st
 #include <thread>
 #include <vector>
 
+#include "tunewright/core/thread_team.hpp"
+
 namespace tunewright {
 
 TUNEWRIGHT_INLINE void parallel_parts(unsigned threads, std::size_t n,
                                       const std::function<void(std::size_t, std::size_t)>& body) {
-  const std::size_t parts = std::min<std::size_t>(std::max(1U, threads), n);
+  const std::size_t parts = std::min<std::size_t>(threads == 0 ? hardware_threads() : threads, n);
   if (parts <= 1) {
     if (n != 0) body(std::size_t{0}, n);
     return;

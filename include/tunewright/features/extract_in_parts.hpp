@@ -11,6 +11,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/parallel.hpp"
+#include "tunewright/core/thread_team.hpp"
 #include "tunewright/features/concept.hpp"
 
 namespace tunewright::features {
@@ -35,13 +36,13 @@ template <SearchSpace S, FeaturizerFor<S> F>
   return x;  // (R, D) in N programs
 }
 
-/// The same, computed in parts on `threads` threads.
+/// The same, computed in parts on `threads` threads (0: all hardware threads).
 ///
 /// Determinism: the same at any number of threads, because the rows of one configuration do not depend on others.
 template <SearchSpace S, FeaturizerFor<S> F>
 [[nodiscard]] FeatureBatch extract_in_parts(const F& featurizer, const S& space, const Task& task,
                                             std::span<const config_t<S>> configs, unsigned threads) {
-  const std::size_t parts = std::min<std::size_t>(threads, configs.size());
+  const std::size_t parts = std::min<std::size_t>(threads == 0 ? hardware_threads() : threads, configs.size());
   if (parts <= 1) return extract_checked(featurizer, space, task, configs);
   std::vector<FeatureBatch> batches(parts);
   parallel_parts(threads, parts, [&](std::size_t begin, std::size_t end) {

@@ -14,8 +14,9 @@
 namespace tunewright::networks {
 
 /// One kernel per task of `partition`, each by its schedule, for the target of the tasks, which need not be this
-/// machine. `threads` compile in parallel and do not change the kernels. Those besides the caller keep to `processors`,
-/// of which none given means where the caller may run: one that times kernels often keeps to a single one.
+/// machine. `threads` (0: all hardware threads) compile in parallel and do not change the kernels. Those besides the
+/// caller keep to `processors`, of which none given means where the caller may run: one that times kernels often keeps
+/// to a single one.
 ///
 /// Errors: `std::invalid_argument` for different numbers of schedules and tasks, a schedule of another task, a
 ///         partition of another network, and a target that is not a CPU; `codegen::Unsupported` and

@@ -21,7 +21,7 @@ namespace tunewright::networks {
 
 struct CompiledNetworkOptions {
   codegen::CompileOptions compile = {};
-  unsigned compile_threads = 1;      ///< does not change the kernels
+  unsigned compile_threads = 1;      ///< 0: all hardware threads; does not change the kernels
   std::vector<int> processors = {};  ///< that helpers, see `codegen::PinnedTeam`, and compiling threads keep to
 };
 

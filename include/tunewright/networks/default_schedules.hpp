@@ -16,7 +16,7 @@ namespace tunewright::networks {
 struct DefaultScheduleOptions {
   std::size_t candidates = 64;  ///< drawn for each task; at least 1
   std::uint64_t seed = 1;
-  unsigned threads = 1;  ///< that draw; does not change the result
+  unsigned threads = 1;  ///< that draw, 0: all hardware threads; does not change the result
 };
 
 /// A schedule without measurements, so that a network runs before it is tuned: the best of `candidates` random

@@ -25,7 +25,7 @@ using program::TensorId;
 using Tensors = std::vector<Array>;
 
 struct EvaluateOptions {
-  unsigned threads = 1;  ///< does not affect the result
+  unsigned threads = 1;  ///< 0: all hardware threads; does not affect the result
 };
 
 namespace detail {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/address_space.hpp"
+#include "tunewright/core/thread_team.hpp"
 
 using namespace tunewright;
 
@@ -22,6 +23,12 @@ TEST_CASE("the parts cover every index once, whatever the number of threads") {
       CHECK(visits == std::vector<int>(n, 1));
     }
   }
+}
+
+TEST_CASE("no number of threads means all that the hardware has") {
+  std::atomic<unsigned> parts = 0;
+  parallel_parts(0, 1000, [&](std::size_t, std::size_t) { ++parts; });
+  CHECK(parts == hardware_threads());
 }
 
 TEST_CASE("an exception of a part reaches the caller after all parts have ended") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/toy_space.hpp"
+#include "tunewright/core/thread_team.hpp"
 
 using namespace tunewright;
 
@@ -56,6 +57,8 @@ TEST_CASE("parts on several threads give what one call gives") {
     CHECK(std::ranges::equal(one.offsets(), several.offsets()));
     CHECK(std::ranges::equal(one.values(), several.values()));
   }
+  (void)extracted(5, 0);
+  CHECK(calls == static_cast<int>(std::min(hardware_threads(), 5U)));
   CHECK(extracted(0, 4).programs() == 0);
   CHECK(extracted(0, 0).columns() == 2);
 }
