@@ -130,6 +130,14 @@ struct Options {
     return count;
   }
 
+  /// The same, above 0, which could be taken for no limit. `remedy` says what to give instead.
+  template <class Count = std::size_t>
+  [[nodiscard]] static Count parse_limit(const std::string& name, std::string_view value, const char* remedy) {
+    const auto count = parse<Count>(name, value);
+    if (count == 0) throw std::invalid_argument("--" + name + "=" + std::string(value) + ": " + remedy);
+    return count;
+  }
+
  private:
   /// What is given; null if nothing is.
   [[nodiscard]] const std::string* find(const std::string& name) const {
@@ -223,12 +231,18 @@ inline constexpr std::array common_options{
                  [](const std::string& value, Options& o) { o.reference = value; },
                  [](const Plan&) { return std::string("the first one"); }},
     CommonOption{"tasks", "N", "maximum number of tasks",
-                 [](const std::string& value, Options& o) { o.tasks = Options::parse("tasks", value); }},
+                 [](const std::string& value, Options& o) {
+                   o.tasks = Options::parse_limit("tasks", value, "leave it out for the study's own choice");
+                 }},
     CommonOption{"threads", "N", "threads of a search",
-                 [](const std::string& value, Options& o) { o.threads = Options::parse<unsigned>("threads", value); }},
+                 [](const std::string& value, Options& o) {
+                   o.threads =
+                       Options::parse_limit<unsigned>("threads", value, "leave it out for the study's own choice");
+                 }},
     CommonOption{"minutes", "N", "no part of the study begins later than that",
                  [](const std::string& value, Options& o) {
-                   static_cast<void>(Options::parse("minutes", value));  // before anything is searched
+                   const char* remedy = "leave it out for no limit, or give --report, which searches nothing";
+                   static_cast<void>(Options::parse_limit("minutes", value, remedy));  // before anything is searched
                    o.others["minutes"] = value;
                  }}};
 

@@ -76,13 +76,18 @@ TEST_CASE("the minutes of a study count from when its options are read, and with
   CHECK_FALSE(options.is_out_of_time());
   options.began -= Seconds(2);
   CHECK(options.is_out_of_time());
-  for (const char* unlimited : {"--minutes=0", "--seeds=3"}) {
-    study::Options others = Line({unlimited}).options();
-    others.began -= Seconds(1e9);
-    CHECK_FALSE(others.is_out_of_time());
-  }
+  study::Options others = Line({"--seeds=3"}).options();
+  others.began -= Seconds(1e9);
+  CHECK_FALSE(others.is_out_of_time());
   CHECK_THROWS_WITH_AS((void)Line({"--minutes=soon"}).options(), doctest::Contains("--minutes=soon: give a count"),
                        std::invalid_argument);
+}
+
+TEST_CASE("no minutes, threads or tasks are refused, because they could be taken for no limit") {
+  const auto refused = [](const char* option) { return test::refusal([&] { (void)Line({option}).options(); }); };
+  CHECK(refused("--minutes=0") == "--minutes=0: leave it out for no limit, or give --report, which searches nothing");
+  CHECK(refused("--threads=0") == "--threads=0: leave it out for the study's own choice");
+  CHECK(refused("--tasks=0") == "--tasks=0: leave it out for the study's own choice");
 }
 
 TEST_CASE("values out of range are named") {
