@@ -43,7 +43,7 @@ int main() {
   }
 
   // [snippet-begin read]
-  // Every line is a measurement, in order of completion; damaged lines are counted and skipped.
+  // A line describes the task; every other is a measurement, in order of completion. Damaged ones are counted.
   const data::JournalContents contents = data::read_journal(path);
   std::size_t expected = 0;
   for (const Record& record : contents.records) expected += record.predicted ? 1 : 0;
