@@ -15,7 +15,7 @@ namespace tunewright::recipes {
 /// with every 64 trials of the search.
 ///
 ///   Parts<recipes::WithHistory<recipes::AutoTvmRegression<Space, Measurer>>> parts{.space = space};
-///   parts.model.source.fit(x, y, group);  // of the earlier measurements; Tuner{parts} then searches
+///   parts.model.source.fit(x, y, group);  // of the earlier measurements; Tuner<Recipe>{parts} then searches
 ///
 /// Without it the first batch is random, so a search no longer than that is random search.
 ///
