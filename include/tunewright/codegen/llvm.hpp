@@ -163,7 +163,7 @@ struct LlvmCompiler::State {
 
 TUNEWRIGHT_INLINE std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const loops::LoopNest& guarded,
                                                                            llvm::LLVMContext& context, Kernel* kernel) {
-  const loops::LoopNest nest = loops::prepare_for_codegen(store_in_output(guarded, target));
+  const loops::LoopNest nest = loops::prepare_for_codegen(store_in_output(guarded, target), target.vector_bytes());
   const auto start = SteadyClock::now();
   auto module = std::make_unique<llvm::Module>(nest.name, context);
   backend.prepare(llvm::wrap(module.get()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <utility>
 
 #include "tunewright/detail/config.hpp"
@@ -12,7 +13,8 @@ namespace tunewright::loops {
 /// divide, skip terms of reductions that are padding, trim the last tiles of axes that tiles do not divide,
 /// remove guards of statements that may overcompute, and separate interior tiles, which need no guards, from those at
 /// the boundary. The simulated machine and the drafts use the same nest, because they estimate that code.
-[[nodiscard]] LoopNest prepare_for_codegen(LoopNest nest);
+/// `vector_bytes` are those of the target's vector registers.
+[[nodiscard]] LoopNest prepare_for_codegen(LoopNest nest, std::size_t vector_bytes);
 
 }  // namespace tunewright::loops
 
@@ -26,8 +28,9 @@ namespace tunewright::loops {
 
 namespace tunewright::loops {
 
-TUNEWRIGHT_INLINE LoopNest prepare_for_codegen(LoopNest nest) {
-  return partition(eliminate_guards(trim_boundaries(eliminate_padding(trim_reductions(std::move(nest))))));
+TUNEWRIGHT_INLINE LoopNest prepare_for_codegen(LoopNest nest, std::size_t vector_bytes) {
+  return partition(
+      eliminate_guards(trim_boundaries(eliminate_padding(trim_reductions(std::move(nest))), vector_bytes)));
 }
 
 }  // namespace tunewright::loops

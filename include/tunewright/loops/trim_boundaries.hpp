@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -23,7 +24,7 @@ namespace detail {
 
 class BoundaryTrimming {
  public:
-  explicit BoundaryTrimming(LoopNest& nest) : nest_(nest) {}
+  BoundaryTrimming(LoopNest& nest, std::int64_t vector_bytes) : nest_(nest), vector_bytes_(vector_bytes) {}
 
   void run(Body& body);
 
@@ -34,6 +35,7 @@ class BoundaryTrimming {
     Var var = 0;
     IndexExpr outer;                ///< start of a tile, over loops outside of it
     std::int64_t left = 0;          ///< iterations of the last tile; 0: tiles divide the axis
+    bool overcomputes = false;      ///< some iterations of the last tile are beyond the axis
     bool has_full_tiles = true;     ///< some tile is within the axis
     bool may_start_beyond = false;  ///< some tile is beyond the axis
   };
@@ -43,7 +45,7 @@ class BoundaryTrimming {
 
   [[nodiscard]] std::optional<Edge> find_edge(const Body& nodes) const;
   [[nodiscard]] std::optional<Edge> edge_of(const Guard& guard, const std::vector<const Loop*>& loops,
-                                            bool may_overcompute) const;
+                                            const Statement& statement) const;
 
   static void remove_guard(Body& nodes, const Guard& guard);
 
@@ -51,6 +53,7 @@ class BoundaryTrimming {
   void shorten(Body& nodes, const Edge& edge);
 
   LoopNest& nest_;
+  std::int64_t vector_bytes_;
 };
 
 }  // namespace detail
@@ -59,16 +62,15 @@ class BoundaryTrimming {
 ///
 /// Unrolled and vectorized loops are trimmed. Of several vectors in a tile, some may have no element within the axis,
 /// and masks of a loop of known length are constants. If a statement may overcompute, lanes beyond the axis need no
-/// mask, so its vectors stay whole. A serial loop gains little. Nests with a tensor instruction are not divided,
-/// because `TensorStatements` expects one nest per product.
-[[nodiscard]] LoopNest trim_boundaries(LoopNest nest);
+/// mask, so its vectors, of `vector_bytes`, stay whole, and their guards remain. A serial loop gains little. Nests with
+/// a tensor instruction are not divided, because `TensorStatements` expects one nest per product.
+[[nodiscard]] LoopNest trim_boundaries(LoopNest nest, std::size_t vector_bytes);
 
 }  // namespace tunewright::loops
 
 #if TUNEWRIGHT_DEFINES(loops)
 
 #include <algorithm>
-#include <cstddef>
 #include <numeric>
 #include <utility>
 #include <variant>
@@ -106,10 +108,11 @@ TUNEWRIGHT_INLINE void BoundaryTrimming::run(Body& body) {
 TUNEWRIGHT_INLINE Body BoundaryTrimming::trimmed(Body nodes) {
   const std::optional<Edge> edge = find_edge(nodes);
   if (!edge) return nodes;
-  remove_guard(nodes, edge->guard);
   Body last;
+  if (edge->left > 0 && edge->overcomputes) last = nodes;
+  remove_guard(nodes, edge->guard);
   if (edge->left > 0) {
-    last = nodes;
+    if (!edge->overcomputes) last = nodes;
     shorten(last, *edge);
     last = trimmed(std::move(last));
     if (edge->may_start_beyond) {
@@ -135,21 +138,20 @@ TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::find_e
     return std::nullopt;
   const Statement& statement = *only_statement(nodes.back());
   for (const Guard& guard : statement.guards) {
-    if (std::optional<Edge> edge = edge_of(guard, loops, statement.may_overcompute)) return edge;
+    if (std::optional<Edge> edge = edge_of(guard, loops, statement)) return edge;
   }
   return std::nullopt;
 }
 
 TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::edge_of(const Guard& guard,
                                                                                   const std::vector<const Loop*>& loops,
-                                                                                  bool may_overcompute) const {
+                                                                                  const Statement& statement) const {
   if (guard.axis == Guard::padding || guard.below || !guard.above) return std::nullopt;
   Edge edge{guard, 0, guard.value};
   const Loop* of_tile = nullptr;
   for (const Loop* loop : loops) {
     if (!guard.value.uses(loop->var)) continue;
-    const bool is_trimmed =
-        loop->kind == LoopKind::Unrolled || (loop->kind == LoopKind::Vectorized && !may_overcompute);
+    const bool is_trimmed = loop->kind == LoopKind::Unrolled || loop->kind == LoopKind::Vectorized;
     if (!is_trimmed || guard.value.coefficient(loop->var) != 1 || of_tile != nullptr) return std::nullopt;
     of_tile = loop;
   }
@@ -172,6 +174,14 @@ TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::edge_o
   const program::Range starts = edge.outer.range([this](Var v) { return nest_.range_of(v); });
   if (starts.min < 0) return std::nullopt;
   edge.has_full_tiles = starts.min + size <= guard.extent;
+  if (of_tile->kind == LoopKind::Vectorized && statement.may_overcompute && edge.left > 0) {
+    const auto bytes = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[statement.target].type));
+    const std::int64_t lanes = std::max<std::int64_t>(vector_bytes_ / bytes, 1);
+    const std::int64_t whole = program::ceil_div(edge.left, lanes) * lanes;
+    if (whole >= size) return std::nullopt;
+    edge.overcomputes = whole > edge.left;
+    edge.left = whole;
+  }
   edge.may_start_beyond = starts.max >= guard.extent;
   return edge;
 }
@@ -195,8 +205,8 @@ TUNEWRIGHT_INLINE void BoundaryTrimming::shorten(Body& nodes, const Edge& edge) 
 
 namespace tunewright::loops {
 
-TUNEWRIGHT_INLINE LoopNest trim_boundaries(LoopNest nest) {
-  detail::BoundaryTrimming(nest).run(nest.body);
+TUNEWRIGHT_INLINE LoopNest trim_boundaries(LoopNest nest, std::size_t vector_bytes) {
+  detail::BoundaryTrimming(nest, static_cast<std::int64_t>(vector_bytes)).run(nest.body);
   return nest;
 }
 

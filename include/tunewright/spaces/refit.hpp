@@ -107,12 +107,13 @@ TUNEWRIGHT_INLINE std::int64_t nearest(std::span<const std::int64_t> sizes, std:
 TUNEWRIGHT_INLINE std::int64_t fitted_innermost(const Split& split, std::int64_t wanted, std::int64_t width) {
   const std::int64_t extent = std::max<std::int64_t>(split.extent, 1);
   const std::int64_t cap = split.max_innermost > 0 ? split.max_innermost : extent;
-  if (wanted <= std::min(cap, extent) && decisions::waste(extent, wanted) <= decisions::max_waste) return wanted;
+  const bool has_whole_vectors = split.inner == schedule::LoopKind::Vectorized && wanted % width == 0;
+  if (wanted <= std::min(cap, extent) &&
+      (has_whole_vectors || decisions::waste(extent, wanted) <= decisions::max_waste))
+    return wanted;
   std::vector<std::int64_t> sizes;
-  if (split.inner == schedule::LoopKind::Vectorized && wanted % width == 0) {
-    for (std::int64_t size = width; size <= std::min(cap, extent); size += width)
-      if (decisions::waste(extent, size) <= decisions::max_waste) sizes.push_back(size);
-  }
+  if (has_whole_vectors)
+    for (std::int64_t size = width; size <= std::min(cap, extent); size += width) sizes.push_back(size);
   const bool imperfect = split.inner != schedule::LoopKind::Serial;
   if (sizes.empty()) sizes = decisions::tile_sizes(extent, cap, imperfect);
   return nearest(sizes, wanted);

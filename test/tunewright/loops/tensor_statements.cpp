@@ -29,7 +29,7 @@ std::vector<TensorStatement> found_in(const LoopNest& nest) {
 
 /// How many are found in what code is generated for, and which share of the iterations they have.
 std::pair<std::size_t, double> share_of(const LoopNest& lowered) {
-  const LoopNest nest = prepare_for_codegen(lowered);
+  const LoopNest nest = prepare_for_codegen(lowered, 64);
   Share share = 0;
   const std::vector<TensorStatement> found = found_in(nest);
   for (const TensorStatement& t : found) share += t.share;

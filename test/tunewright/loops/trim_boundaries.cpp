@@ -13,6 +13,7 @@
 #include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/partition.hpp"
+#include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -52,7 +53,7 @@ TEST_CASE("the last tile along an axis has a loop of what is left, and no guards
   s.unroll(2, i[1]);
   s.vectorize(2, 1);
   const loops::LoopNest plain = loops::lower(s.schedule());
-  const loops::LoopNest trimmed = loops::trim_boundaries(plain);
+  const loops::LoopNest trimmed = loops::trim_boundaries(plain, 16);
   CHECK(loops::to_string(trimmed) ==
         "kernel(A: float32[14, 2], B: float32[2, 4], out matmul: float32[14, 4])\n"
         "  for i.0 in 0..3:\n"
@@ -78,7 +79,7 @@ TEST_CASE("the last tile along an axis has a loop of what is left, and no guards
 TEST_CASE("tiles that lie beyond the axis do not run") {
   const ScheduleBuilder s = rows_in_tiles(14, 2, 6);  // 2 x 2 tiles of 6: the fourth starts at 18
   const loops::LoopNest plain = loops::lower(s.schedule());
-  const loops::LoopNest trimmed = loops::trim_boundaries(plain);
+  const loops::LoopNest trimmed = loops::trim_boundaries(plain, 16);
   CHECK(loops::to_string(trimmed).find("if 12*i.0 + 6*i.1 + 5 < 14:") != std::string::npos);
   CHECK(loops::to_string(trimmed).find("if 12*i.0 + 6*i.1 < 14:") != std::string::npos);
   CHECK(guards(trimmed.body) == 0);
@@ -91,7 +92,7 @@ TEST_CASE("an axis shorter than its tile has the last tile alone") {
   s.reorder(2, {i[0], 2, i[1], 1});
   s.unroll(2, i[1]);
   const loops::LoopNest plain = loops::lower(s.schedule());
-  const loops::LoopNest trimmed = loops::trim_boundaries(plain);
+  const loops::LoopNest trimmed = loops::trim_boundaries(plain, 16);
   CHECK(loops::to_string(trimmed).find("if") == std::string::npos);
   CHECK(loops::to_string(trimmed).find("for i.1 in 0..3 unrolled") != std::string::npos);
   CHECK(interpreted(trimmed) == interpreted(plain));
@@ -104,7 +105,7 @@ TEST_CASE("two axes: a corner is trimmed along both") {
   s.unroll(2, i[1]);
   s.unroll(2, j[1]);
   const loops::LoopNest plain = loops::lower(s.schedule());
-  const loops::LoopNest trimmed = loops::trim_boundaries(plain);
+  const loops::LoopNest trimmed = loops::trim_boundaries(plain, 16);
   CHECK(guards(plain.body) > 0);
   CHECK(guards(trimmed.body) == 0);
   CHECK(interpreted(trimmed) == interpreted(plain));
@@ -117,7 +118,7 @@ TEST_CASE("a vectorized loop is trimmed to the last elements, a serial one keeps
     s.reorder(2, {0, j[0], 2, j[1]});
     if (vectorized) s.vectorize(2, j[1]);
     const loops::LoopNest plain = loops::lower(s.schedule());
-    const loops::LoopNest trimmed = loops::trim_boundaries(plain);
+    const loops::LoopNest trimmed = loops::trim_boundaries(plain, 16);
     CHECK((loops::to_string(trimmed).find("for j.1 in 0..2 vectorized") != std::string::npos) == vectorized);
     CHECK((guards(trimmed.body) == 0) == vectorized);
     CHECK(interpreted(trimmed) == interpreted(plain));
@@ -132,7 +133,26 @@ TEST_CASE("vectors that may overcompute stay whole") {
   s.vectorize(local, j[1]);
   const loops::LoopNest plain = loops::lower(s.schedule());
   CHECK(loops::to_string(plain).find("where") != std::string::npos);
-  CHECK(loops::to_string(loops::trim_boundaries(plain)) == loops::to_string(plain));
+  CHECK(loops::to_string(loops::trim_boundaries(plain, 16)) == loops::to_string(plain));
+}
+
+TEST_CASE("of what may be overcomputed, the last tile has the vectors that are not idle") {
+  // 10 columns in tiles of 8, which are two vectors: 8, and 2 in one vector of 4, whose guard remains.
+  for (const std::int64_t columns : {10, 12, 13}) {
+    ScheduleBuilder s(program::operators::matmul_graph({.m = 4, .n = columns, .k = 2}));
+    const program::TensorId local = s.cache_write(2, schedule::Scope::Local);
+    const auto j = s.split(local, 1, {8});
+    s.reorder(local, {0, j[0], 2, j[1]});
+    s.vectorize(local, j[1]);
+    const loops::LoopNest plain = loops::lower(s.schedule());
+    const loops::LoopNest trimmed = loops::trim_boundaries(plain, 16);
+    CAPTURE(columns);
+    const bool has_idle_vector = columns <= 12;
+    CHECK((loops::to_string(trimmed).find("for j.1 in 0..4 vectorized") != std::string::npos) == has_idle_vector);
+    CHECK((loops::to_string(trimmed).find("where") != std::string::npos) == (columns != 12));
+    CHECK(interpreted(trimmed) == interpreted(plain));
+    CHECK(interpreted(loops::prepare_for_codegen(plain, 16)) == interpreted(plain));
+  }
 }
 
 TEST_CASE("where tiles of a part do not divide it, what is left is not known and guards stay") {
@@ -142,7 +162,7 @@ TEST_CASE("where tiles of a part do not divide it, what is left is not known and
   s.reorder(2, {i[0], ii[0], 2, ii[1], 1});
   s.unroll(2, ii[1]);
   const loops::LoopNest plain = loops::lower(s.schedule());
-  const loops::LoopNest trimmed = loops::trim_boundaries(plain);
+  const loops::LoopNest trimmed = loops::trim_boundaries(plain, 16);
   CHECK(interpreted(trimmed) == interpreted(plain));
 }
 
@@ -158,7 +178,7 @@ TEST_CASE("padding that is left out of sums and trimmed rows go together") {
     s.unroll(conv, w[1]);
     s.vectorize(conv, 3);
     const loops::LoopNest plain = loops::lower(s.schedule());
-    const loops::LoopNest trimmed = loops::trim_boundaries(loops::eliminate_padding(plain));
+    const loops::LoopNest trimmed = loops::trim_boundaries(loops::eliminate_padding(plain), 16);
     CAPTURE(rows);
     CHECK(interpreted(trimmed) == interpreted(plain));
     CHECK(interpreted(loops::partition(trimmed)) == interpreted(plain));
@@ -173,7 +193,7 @@ TEST_CASE("every number of rows in tiles of every size computes what the plain n
         CAPTURE(rows);
         CAPTURE(outer);
         const loops::LoopNest plain = loops::lower(rows_in_tiles(m, outer, rows).schedule());
-        const loops::LoopNest trimmed = loops::trim_boundaries(plain);
+        const loops::LoopNest trimmed = loops::trim_boundaries(plain, 16);
         CHECK(guards(trimmed.body) == 0);
         CHECK(interpreted(trimmed) == interpreted(plain));
       }

@@ -73,7 +73,7 @@ TEST_CASE("every number of terms in every number of lanes computes what the plai
         CAPTURE(inner);
         const loops::LoopNest plain = in_lanes(terms, lanes, inner);
         CHECK(interpreted(loops::trim_reductions(plain)) == interpreted(plain));
-        CHECK(interpreted(loops::prepare_for_codegen(plain)) == interpreted(plain));
+        CHECK(interpreted(loops::prepare_for_codegen(plain, 64)) == interpreted(plain));
       }
     }
   }
@@ -111,7 +111,7 @@ TEST_CASE("reductions with other combiners are trimmed, too") {
       const loops::LoopNest plain = loops::lower(s.schedule());
       const loops::LoopNest trimmed = loops::trim_reductions(plain);
       CHECK(interpreted(trimmed) == interpreted(plain));
-      CHECK(interpreted(loops::prepare_for_codegen(plain)) == interpreted(plain));
+      CHECK(interpreted(loops::prepare_for_codegen(plain, 64)) == interpreted(plain));
       const std::size_t divided = terms > 4 && terms % 4 != 0 ? 1 : 0;
       CHECK(test::count(loops::to_string(trimmed), "vectorized") ==
             test::count(loops::to_string(plain), "vectorized") + divided);

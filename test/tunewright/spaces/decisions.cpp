@@ -100,11 +100,12 @@ TEST_CASE("what a register tile takes and saves") {
   CHECK_FALSE(decisions::fits_registers({7, 2}, avx2()));  // 14 + 2 + 1
   // 8 steps of 12 multiply-adds, 8 loads taking as long as those, and 12 sums set and stored.
   CHECK(decisions::busy_share(steps, 2, avx2()) == doctest::Approx(96.0 / (12 * 8 + 2 * 12)));
-  std::get<Split>(steps[0]).factors = {1, 1, 5};   // 12 rows as 5 + 5 + 2: the last 4 sums wait for themselves
-  std::get<Split>(steps[1]).factors = {1, 2, 12};  // 16 lanes for 12 elements, 36 elements for 32
-  const double full = 10.5 * 8 + 2 * 10, last = 8 * 8 + 2 * 4;
-  CHECK(decisions::busy_share(steps, 2, avx2()) ==
-        doctest::Approx(12 * 2 * 8 / (2 * full + last) * (12.0 / 16) * (32.0 / 36)));
+  // Rows as 5 + 5 + 2, of which the last sums wait for themselves; 32 columns as 12 + 12 + 8, vectors as 2 + 2 + 1.
+  std::get<Split>(steps[0]).factors = {1, 1, 5};
+  std::get<Split>(steps[1]).factors = {1, 2, 12};
+  const double two_vectors = 2 * (1.5 * 7 * 8 + 2 * 10) + (8 * 8 + 2 * 4);
+  const double one_vector = 2 * (1.5 * 6 * 8 + 2 * 5) + (8 * 8 + 2 * 2);
+  CHECK(decisions::busy_share(steps, 2, avx2()) == doctest::Approx(12 * 4 * 8 / (2 * two_vectors + one_vector)));
   std::get<Split>(steps[0]).factors = {1, 1, 1};
   std::get<Split>(steps[1]).factors = {1, 1, 8};
   CHECK(decisions::busy_share(steps, 2, avx2()) == doctest::Approx(8.0 / (8 * 8 + 2)));  // one sum: waits for itself
@@ -128,6 +129,19 @@ TEST_CASE("registers hold half as many elements of eight bytes") {
     decisions::mutate_one(drawn, avx2(), rng, sizeof(double));
     CHECK(decisions::fits_registers(decisions::register_tile(drawn, 2, doubles), doubles));
   }
+}
+
+TEST_CASE("columns that no good tile divides are divided into large tiles and the vectors that are left") {
+  // 55 columns: 7 vectors as 3 + 3 + 1 or as 2 + 2 + 2 + 1, where only single vectors divide what vectors hold.
+  std::size_t several = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    std::vector<Step> steps = open_steps(841, 55, 675);
+    decisions::draw_all(steps, avx2(), rng);
+    const std::int64_t size = std::get<Split>(steps[1]).factors.back();
+    if (size == 16 || size == 24) ++several;
+  }
+  CHECK(several > 100);
 }
 
 TEST_CASE("tiles of any number of axes of rows are estimated") {

@@ -72,7 +72,8 @@ TEST_CASE("tiles stay where they fit, the innermost first") {
 }
 
 TEST_CASE("vectors stay whole as long as there are any") {
-  CHECK(refitted_columns(72, {1, 32}) == Factors{1, 40});  // 24 of 96 columns would idle; 40 is nearer to 32 than 24 is
+  CHECK(refitted_columns(72, {1, 32}) == Factors{1, 32});  // 9 vectors as 4 + 4 + 1
+  CHECK(refitted_columns(28, {1, 32}) == Factors{1, 24});  // 4 vectors as 3 + 1
   CHECK(refitted_columns(8, {2, 16}) == Factors{1, 8});
   CHECK(refitted_columns(5, {2, 16}) == Factors{1, 5});
 }
@@ -112,8 +113,11 @@ TEST_CASE("random schedules of one product become feasible ones of another, with
     CHECK(space.decode(to, space.encode(*result)) == result);
     for (const schedule::Step& step : result->steps) {
       const auto* split = std::get_if<Split>(&step);
-      if (split != nullptr && spaces::decisions::is_open_split(*split))
-        CHECK(spaces::decisions::waste(split->extent, split->factors.back()) <= 0.125);
+      if (split == nullptr || !spaces::decisions::is_open_split(*split)) continue;
+      // The last tile has only the vectors that are left.
+      const bool has_whole_vectors =
+          split->inner == LoopKind::Vectorized && split->factors.back() % to.target.vector_lanes(sizeof(float)) == 0;
+      CHECK((has_whole_vectors || spaces::decisions::waste(split->extent, split->factors.back()) <= 0.125));
     }
   }
   MESSAGE(fitted << " of " << tries << " fitted");

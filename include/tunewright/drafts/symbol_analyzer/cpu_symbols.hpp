@@ -19,10 +19,10 @@
 
 namespace tunewright::drafts {
 
-/// Register tiles of equal size; those at the end of an axis have fewer rows (`loops::trim_boundaries`).
+/// Register tiles of equal size; those at the end of an axis have fewer rows or vectors (`loops::trim_boundaries`).
 struct TrimmedTiles {
   double share = 1;  ///< of the executions of the tile
-  double rows = 1;   ///< relative to a full tile
+  double rows = 1;   ///< or vectors, relative to a full tile
 };
 
 /// Symbols of one statement of a CPU nest, per worker.
@@ -111,7 +111,7 @@ class CpuSymbolReader {
   [[nodiscard]] double shared_vectors(const StatementFootprint::Access& a, const CpuSymbols& s, std::size_t first,
                                       std::size_t tile);
 
-  /// Divides the executions of the tile by its number of rows.
+  /// Divides the executions of the tile by its number of rows and vectors.
   void find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement, std::size_t tile) const;
 
   /// Register tiles along one axis.
@@ -119,7 +119,7 @@ class CpuSymbolReader {
     double all = 1;      ///< those beyond the axis included
     double full = 1;     ///< within the axis
     double trimmed = 0;  ///< 0 or 1
-    double left = 0;     ///< rows of the trimmed one, relative to a full one
+    double left = 0;     ///< rows, or vectors, of the trimmed one, relative to a full one
 
     [[nodiscard]] double rows() const noexcept { return full + trimmed * left; }
   };
@@ -292,18 +292,23 @@ TUNEWRIGHT_INLINE double CpuSymbolReader::shared_vectors(const StatementFootprin
 TUNEWRIGHT_INLINE void CpuSymbolReader::find_trimmed(CpuSymbols& s, const loops::StatementSummary& statement,
                                                      std::size_t tile) const {
   const program::Operator& op = **statement.op;
+  const StatementFootprint::Access& store = footprint_.accesses()[0];
   for (std::size_t axis = 0; axis < op.rank() && s.sizes <= s.tiles.size() / 2; ++axis) {
     const LoopSet moved_by = footprint_.moved_by(axis) & ~NestReader::outermost(tile);
     if (moved_by == 0) continue;
     const loops::LoopSummary& innermost = reader_.open()[static_cast<std::size_t>(std::bit_width(moved_by)) - 1];
-    if (innermost.kind != loops::LoopKind::Unrolled) continue;
+    const bool in_vectors = innermost.kind == loops::LoopKind::Vectorized;
+    if (!in_vectors && innermost.kind != loops::LoopKind::Unrolled) continue;
+    const auto cost = [&](std::int64_t part) {
+      return in_vectors ? std::ceil(static_cast<double>(part) / lanes(store)) : static_cast<double>(part);
+    };
     const std::int64_t reach = reader_.summary().indices.range(statement.axis_values[axis]).max + 1;
     const std::int64_t extent = op.axes[axis].extent, size = innermost.extent;
     if (reach <= extent || size > extent) continue;
     const TilesOfAxis all{.all = static_cast<double>(reach) / static_cast<double>(size),
                           .full = static_cast<double>(extent / size),
                           .trimmed = extent % size > 0 ? 1.0 : 0.0,
-                          .left = static_cast<double>(extent % size) / static_cast<double>(size)};
+                          .left = cost(extent % size) / cost(size)};
     const TilesOfAxis own = of_busiest_worker(all, statement.axis_values[axis]);
     for (std::size_t t = 0; t < s.sizes; ++t) {
       s.tiles[s.sizes + t] = {s.tiles[t].share * own.trimmed / own.all, s.tiles[t].rows * own.left};

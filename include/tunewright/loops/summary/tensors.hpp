@@ -33,7 +33,8 @@ namespace tunewright::loops {
 
 TUNEWRIGHT_INLINE void SummaryTensors::find(const loops::LoopNest& nest, std::vector<loops::TensorStatement>& found) {
   const bool is_final = loops::TensorStatements::is_final(nest);
-  if (!is_final) emitted_ = loops::prepare_for_codegen(nest);
+  constexpr std::size_t any_vector_bytes = 64;  // tiles of tensor statements are not divided
+  if (!is_final) emitted_ = loops::prepare_for_codegen(nest, any_vector_bytes);
   statements_.find(is_final ? nest : emitted_, found);
   auto end = found.begin();
   for (auto next = found.begin(); next != found.end(); ++next) {

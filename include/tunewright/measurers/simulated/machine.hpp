@@ -33,7 +33,7 @@ using loops::part, loops::Share, loops::share_where, loops::whole_share;
 class Machine {
  public:
   Machine(const loops::LoopNest& nest, const Target& target, const Prices& prices)
-      : nest_(loops::prepare_for_codegen(nest)), target_(target), prices_(prices) {
+      : nest_(loops::prepare_for_codegen(nest, target.vector_bytes())), target_(target), prices_(prices) {
     bool is_narrow = false;  // for some buffer: tensor instructions of CPUs read only types below 4 bytes
     for (const loops::Buffer& buffer : nest_.buffers) {
       buffers_bytes_ += static_cast<std::uint64_t>(buffer.bytes());

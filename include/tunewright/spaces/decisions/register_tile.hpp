@@ -77,21 +77,22 @@ struct RegisterTile {
 /// Share of a core's peak rate of multiply-adds that the innermost tiles of a stage reach, estimated by throughput and
 /// latency:
 ///
-///   used * sum(A D) / sum(max(A, 1.5 L, 8) D + 2 A)      summed over all tiles
+///   rows * columns / lanes * D / sum(max(A, 1.5 L, 8) D + 2 A)      summed over all tiles
 ///
 /// A tile has A accumulators, D reduction steps and L loads per step. A core does as many loads as multiply-adds per
 /// cycle, fewer if they miss the cache; an accumulator can take part in every eighth multiply-add at most, because of
 /// two units with a latency of four cycles. Each tile initialises and stores its accumulators. The last tile along an
-/// axis of rows has the remaining rows (`loops::trim_boundaries`); it counts as a part of a tile where a file has so
-/// many axes of rows that tiles are of more than 1,024 kinds. `used` is the share of the lanes within the extents.
+/// axis has the remaining rows, or the vectors of the remaining columns (`loops::trim_boundaries`); it counts as a part
+/// of a tile where a file has so many axes that tiles are of more than 1,024 kinds.
 [[nodiscard]] inline double busy_share(const std::vector<Step>& steps, program::TensorId stage,
                                        const CoreLimits& core) {
   struct Tiles {
     double count = 1;
     double rows = 1;
+    double vectors = 1;
   };
   constexpr std::size_t most_kinds = 1024;
-  double depth = 1, used = 1, points = 1, most_rows = 1;
+  double depth = 1, points = 1, most_rows = 1, most_vectors = 1;
   std::vector<Tiles> tiles{{}};
   for (const Step& step : steps) {
     const auto* split = std::get_if<Split>(&step);
@@ -99,35 +100,42 @@ struct RegisterTile {
     const std::int64_t inner = split->factors.back();
     if (split->inner == LoopKind::Serial) {
       depth *= static_cast<double>(inner);
-    } else if (split->inner == LoopKind::Vectorized) {
-      used *= (1 - waste(split->extent, inner)) * (1 - waste(inner, core.lanes));
-    } else {
-      const auto full = static_cast<double>(split->extent / inner), left = static_cast<double>(split->extent % inner);
-      points *= static_cast<double>(split->extent);
-      most_rows *= static_cast<double>(inner);
+      continue;
+    }
+    const bool in_vectors = split->inner == LoopKind::Vectorized;
+    const auto size = [&](std::int64_t part) {
+      return static_cast<double>(in_vectors ? program::ceil_div(part, core.lanes) : part);
+    };
+    const auto extent = static_cast<double>(split->extent), full = static_cast<double>(split->extent / inner);
+    const double whole = size(inner), left = size(split->extent % inner);
+    points *= in_vectors ? extent / static_cast<double>(core.lanes) : extent;
+    (in_vectors ? most_vectors : most_rows) *= whole;
+    const auto grown = [&](Tiles t, double count, double by) {
+      t.count *= count;
+      (in_vectors ? t.vectors : t.rows) *= by;
+      return t;
+    };
+    std::vector<Tiles> parted;
+    for (const Tiles& t : tiles) {
       if (tiles.size() > most_kinds / 2) {
-        for (Tiles& t : tiles)
-          t = {t.count * static_cast<double>(split->extent) / static_cast<double>(inner),
-               t.rows * static_cast<double>(inner)};
+        parted.push_back(grown(t, extent / static_cast<double>(inner), whole));
         continue;
       }
-      std::vector<Tiles> parted;
-      for (const Tiles& t : tiles) {
-        if (full > 0) parted.push_back({t.count * full, t.rows * static_cast<double>(inner)});
-        if (left > 0) parted.push_back({t.count, t.rows * left});
-      }
-      tiles = std::move(parted);
+      if (full > 0) parted.push_back(grown(t, full, whole));
+      if (left > 0) parted.push_back(grown(t, 1, left));
     }
+    tiles = std::move(parted);
   }
+  // Instructions have rows and vectors of their own.
   const RegisterTile largest = register_tile(steps, stage, core);
-  const double vectors = static_cast<double>(largest.vectors);
-  const double rows_of_one = static_cast<double>(largest.rows) / most_rows;  // instructions have their own rows
+  const double rows_of_one = static_cast<double>(largest.rows) / most_rows;
+  const double vectors_of_one = static_cast<double>(largest.vectors) / most_vectors;
   double time = 0;
   for (const Tiles& t : tiles) {
-    const double rows = t.rows * rows_of_one, sums = rows * vectors;
+    const double rows = t.rows * rows_of_one, vectors = t.vectors * vectors_of_one, sums = rows * vectors;
     time += t.count * (std::max({sums, 1.5 * (rows + vectors), 8.0}) * depth + 2 * sums);
   }
-  return points * rows_of_one * vectors * depth / time * used;
+  return points * rows_of_one * vectors_of_one * depth / time;
 }
 
 /// Whether a stage is a product of few rows with a large operand: the tile has all rows, so each element that the
@@ -163,8 +171,9 @@ inline void draw_streams(Split& split, const CoreLimits& core, Rng& rng) {
 }
 
 /// Draws the size of the innermost part of a register tile. Vectorized parts are whole vectors if the extent has them,
-/// since a part of a vector costs as much as a whole one. Rows may also have sizes that do not divide the extent if no
-/// divisor nearly fills the registers.
+/// since a part of a vector costs as much as a whole one; the last tile has only the vectors of the remaining columns,
+/// so a size that does not divide the extent costs little. Rows may also have such sizes if no divisor nearly fills the
+/// registers.
 [[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent, std::int64_t cap,
                                                      std::int64_t width, Rng& rng) {
   constexpr double imperfect_share = 0.4;  // e.g. three vectors can be worth some idle lanes
@@ -172,8 +181,7 @@ inline void draw_streams(Split& split, const CoreLimits& core, Rng& rng) {
   if (width > 1 && rng.uniform() < 0.95) {
     std::vector<std::int64_t> whole;
     for (std::int64_t size = width; size <= std::min(cap, extent); size += width) {
-      if (extent % size == 0 || (rng.uniform() < imperfect_share && waste(extent, size) <= max_waste))
-        whole.push_back(size);
+      if (extent % size == 0 || rng.uniform() < imperfect_share) whole.push_back(size);
     }
     if (!whole.empty()) return pick(whole, rng);
   }

@@ -222,7 +222,7 @@ TEST_CASE("what is foretold of tile registers is what kernels do") {
     auto arguments = test::arguments_of_all_magnitudes(lowered);
     test::registers = {};
     REQUIRE(test::run_kernel(test::with_emulated_tiles(lowered, with_units()), arguments));
-    const loops::LoopNest nest = loops::prepare_for_codegen(lowered);
+    const loops::LoopNest nest = loops::prepare_for_codegen(lowered, 64);
     std::vector<loops::TensorStatement> found;
     loops::TensorStatements().find(nest, found);
     double products = 0, loaded = 0, stored = 0;

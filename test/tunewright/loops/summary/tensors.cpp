@@ -57,7 +57,7 @@ TEST_CASE("statements of random schedules are those of the nest that code is gen
       if (!config) continue;
       ++drawn;
       const loops::LoopNest nest = loops::lower(*config);
-      const loops::LoopNest emitted = loops::prepare_for_codegen(nest);
+      const loops::LoopNest emitted = loops::prepare_for_codegen(nest, 64);
       std::vector<loops::TensorStatement> found, all;
       tensors.find(nest, found);
       loops::TensorStatements().find(emitted, all);
