@@ -175,8 +175,9 @@ TUNEWRIGHT_INLINE std::optional<BoundaryTrimming::Edge> BoundaryTrimming::edge_o
   if (starts.min < 0) return std::nullopt;
   edge.has_full_tiles = starts.min + size <= guard.extent;
   if (of_tile->kind == LoopKind::Vectorized && statement.may_overcompute && edge.left > 0) {
-    const auto bytes = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[statement.target].type));
-    const std::int64_t lanes = std::max<std::int64_t>(vector_bytes_ / bytes, 1);
+    const program::ScalarType type = nest_.buffers[statement.target].type;
+    const std::size_t bytes = program::is_narrow_float(type) ? sizeof(float) : program::size_in_bytes(type);
+    const std::int64_t lanes = std::max<std::int64_t>(vector_bytes_ / static_cast<std::int64_t>(bytes), 1);
     const std::int64_t whole = program::ceil_div(edge.left, lanes) * lanes;
     if (whole >= size) return std::nullopt;
     edge.overcomputes = whole > edge.left;

@@ -19,10 +19,11 @@ namespace tunewright::spaces {
 /// for decisions, extents and the factors of splits without a decision, which follow from extents.
 ///
 /// Fused loops, compute locations, unroll limits, layouts and pipelines are copied. Of a split, the innermost part is
-/// fitted first: it keeps its size if that leaves at most an eighth of the iterations idle; otherwise it gets the size
-/// nearest by ratio among those that the space draws, a multiple of whole vectors if it was one. Each part around it
-/// gets the nearest size that divides, or nearly divides, the rest. So register tiles keep their size, and the
-/// outermost loop takes the additional iterations of a larger shape.
+/// fitted first: it keeps its size if that leaves at most an eighth of the iterations idle, or if it has whole vectors,
+/// of which a CPU's last tile has only those that are left; otherwise it gets the size nearest by ratio among those
+/// that the space draws, a multiple of whole vectors if it was one. Each part around it gets the nearest size that
+/// divides, or nearly divides, the rest. So register tiles keep their size, and the outermost loop takes the additional
+/// iterations of a larger shape.
 ///
 /// Determinism: a function of the arguments. Cost: microseconds.
 [[nodiscard]] std::optional<schedule::Schedule> decided_as(const schedule::Schedule& sketch,
@@ -94,6 +95,12 @@ TUNEWRIGHT_INLINE Step undecided(Step step) {
   return step;
 }
 
+/// Vectors of a target, and whether the last tile of an axis has only those that are left (`loops::trim_boundaries`).
+struct Vectors {
+  std::int64_t lanes = 1;
+  bool are_trimmed = false;
+};
+
 /// The size nearest to `wanted` by ratio; the larger of two equally near ones.
 TUNEWRIGHT_INLINE std::int64_t nearest(std::span<const std::int64_t> sizes, std::int64_t wanted) {
   const auto octaves = [&](std::int64_t size) {
@@ -104,27 +111,29 @@ TUNEWRIGHT_INLINE std::int64_t nearest(std::span<const std::int64_t> sizes, std:
   });
 }
 
-TUNEWRIGHT_INLINE std::int64_t fitted_innermost(const Split& split, std::int64_t wanted, std::int64_t width) {
+TUNEWRIGHT_INLINE std::int64_t fitted_innermost(const Split& split, std::int64_t wanted, const Vectors& vectors) {
   const std::int64_t extent = std::max<std::int64_t>(split.extent, 1);
   const std::int64_t cap = split.max_innermost > 0 ? split.max_innermost : extent;
-  const bool has_whole_vectors = split.inner == schedule::LoopKind::Vectorized && wanted % width == 0;
-  if (wanted <= std::min(cap, extent) &&
-      (has_whole_vectors || decisions::waste(extent, wanted) <= decisions::max_waste))
+  const bool has_whole_vectors = split.inner == schedule::LoopKind::Vectorized && wanted % vectors.lanes == 0;
+  const bool may_be_left = has_whole_vectors && vectors.are_trimmed;
+  if (wanted <= std::min(cap, extent) && (may_be_left || decisions::waste(extent, wanted) <= decisions::max_waste))
     return wanted;
   std::vector<std::int64_t> sizes;
-  if (has_whole_vectors)
-    for (std::int64_t size = width; size <= std::min(cap, extent); size += width) sizes.push_back(size);
+  if (has_whole_vectors) {
+    for (std::int64_t size = vectors.lanes; size <= std::min(cap, extent); size += vectors.lanes)
+      if (may_be_left || decisions::waste(extent, size) <= decisions::max_waste) sizes.push_back(size);
+  }
   const bool imperfect = split.inner != schedule::LoopKind::Serial;
   if (sizes.empty()) sizes = decisions::tile_sizes(extent, cap, imperfect);
   return nearest(sizes, wanted);
 }
 
-/// Sets the factors of the sketch's split, as similar as possible to those of `from`. Vectors have `width` elements.
-TUNEWRIGHT_INLINE void fit(Split& split, const Split& from, std::int64_t width) {
+/// Sets the factors of the sketch's split, as similar as possible to those of `from`.
+TUNEWRIGHT_INLINE void fit(Split& split, const Split& from, const Vectors& vectors) {
   std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
   for (std::size_t part = split.factors.size(); part-- > 0;) {
     const std::int64_t wanted = std::max<std::int64_t>(from.factors[part], 1);
-    split.factors[part] = part + 1 == split.factors.size() ? fitted_innermost(split, wanted, width)
+    split.factors[part] = part + 1 == split.factors.size() ? fitted_innermost(split, wanted, vectors)
                                                            : nearest(decisions::tile_sizes(rest, rest), wanted);
     rest = program::ceil_div(rest, split.factors[part]);
   }
@@ -154,7 +163,8 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> decided_as(const schedule::S
   if (sketch.steps.size() != steps.size()) return std::nullopt;
   for (std::size_t s = 0; s < steps.size(); ++s)
     if (undecided(sketch.steps[s]) != undecided(steps[s])) return std::nullopt;
-  const std::int64_t width = decisions::CoreLimits(target, program::widest_element(*sketch.graph)).lanes;
+  const Vectors vectors{decisions::CoreLimits(target, program::widest_element(*sketch.graph)).lanes,
+                        target.kind == DeviceKind::Cpu};
   schedule::Schedule result = sketch;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     auto* split = std::get_if<Split>(&result.steps[s]);
@@ -163,7 +173,7 @@ TUNEWRIGHT_INLINE std::optional<schedule::Schedule> decided_as(const schedule::S
     } else if (decisions::is_open_split(*split) && split->extent == std::get<Split>(steps[s]).extent) {
       split->factors = std::get<Split>(steps[s]).factors;
     } else if (decisions::is_open_split(*split)) {
-      fit(*split, std::get<Split>(steps[s]), width);
+      fit(*split, std::get<Split>(steps[s]), vectors);
     }
   }
   return result;

@@ -214,7 +214,7 @@ TUNEWRIGHT_INLINE CpuSymbols CpuSymbolReader::symbols(const loops::StatementSumm
   for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1))
     s.loaded_vectors += s.fits ? shared_vectors(a, s, first, tile) : s.tile_vectors;
   s.loaded_vectors /= reader_.iterations(NestReader::outermost(tile) & ~NestReader::outermost(first));
-  find_trimmed(s, statement, tile);
+  if (!transposed) find_trimmed(s, statement, tile);
   find_traffic(s, held_from, transposed ? 2 : 1);
   s.fetched_early = copies_blocks(statement);
   return s;
@@ -305,6 +305,10 @@ TUNEWRIGHT_INLINE void CpuSymbolReader::find_trimmed(CpuSymbols& s, const loops:
     const std::int64_t reach = reader_.summary().indices.range(statement.axis_values[axis]).max + 1;
     const std::int64_t extent = op.axes[axis].extent, size = innermost.extent;
     if (reach <= extent || size > extent) continue;
+    // Temporaries are overcomputed where all vectors of the last tile have elements within the axis.
+    const bool is_whole = in_vectors && StatementFootprint::buffer(store).role == loops::BufferRole::Temporary &&
+                          cost(extent % size) == cost(size);
+    if (is_whole) continue;
     const TilesOfAxis all{.all = static_cast<double>(reach) / static_cast<double>(size),
                           .full = static_cast<double>(extent / size),
                           .trimmed = extent % size > 0 ? 1.0 : 0.0,
