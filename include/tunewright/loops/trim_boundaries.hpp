@@ -109,10 +109,9 @@ TUNEWRIGHT_INLINE Body BoundaryTrimming::trimmed(Body nodes) {
   const std::optional<Edge> edge = find_edge(nodes);
   if (!edge) return nodes;
   Body last;
-  if (edge->left > 0 && edge->overcomputes) last = nodes;
-  remove_guard(nodes, edge->guard);
   if (edge->left > 0) {
-    if (!edge->overcomputes) last = nodes;
+    last = nodes;
+    if (!edge->overcomputes) remove_guard(last, edge->guard);
     shorten(last, *edge);
     last = trimmed(std::move(last));
     if (edge->may_start_beyond) {
@@ -122,6 +121,7 @@ TUNEWRIGHT_INLINE Body BoundaryTrimming::trimmed(Body nodes) {
     }
   }
   if (!edge->has_full_tiles) return last;
+  remove_guard(nodes, edge->guard);
   Branch full;
   full.conditions = {
       {edge->outer + IndexExpr(nest_.range_of(edge->var).max), edge->guard.extent, false, true, edge->guard.axis}};
